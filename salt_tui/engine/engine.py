@@ -1,0 +1,355 @@
+"""What the rest of the program knows of an engine: requests, events and the interface of the handle.
+
+Nothing here names llama.cpp.  A llama.cpp child, a scripted child and, later, a remote server all look like this.
+The order of use is `Engine.load`, `Engine.encode` (as often as wanted), `Engine.open_context`, then any number of
+`Engine.submit` and `Engine.events`.  Loading and opening are two steps because a plan can only know the context it
+needs after its prompts are tokenised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Protocol, Self, TypeAlias
+
+StopReason = Literal["end", "length", "context", "cancelled", "failed"]
+"""Why a sequence ended (spec 2): end of generation, token limit, context full, cancelled, engine failure."""
+
+ALTERNATIVES = 20
+"""How many of the most probable tokens every step reports (fewer when the vocabulary is smaller)."""
+
+
+# --- requests ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How the model file is opened; the names are llama.cpp's.
+
+    Attributes:
+        path: the model file.
+        gpu_layers: ``-ngl``: a count taken literally, ``"all"``, or ``"auto"`` for all where a device is there.
+        template: replaces the file's own chat template when not None; ``""`` asks for plain completion prompts.
+        template_options: variables for the template, such as ``{"enable_thinking": False}``.
+        date: ISO date that templates see instead of today's, frozen per run.
+    """
+
+    path: str
+    gpu_layers: int | Literal["auto", "all"]
+    template: str | None
+    template_options: dict[str, bool | int | str]
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """The shape of the computation; equal shapes give equal numbers (design 4).
+
+    Attributes:
+        width: sequences decoded at once, ``-np``: 1, 2, 3 or a multiple of 4.
+        context: tokens per answer, prompt included, ``-c``; enforced exactly by the engine.
+        batch, micro_batch: ``-b`` and ``-ub``, tokens.
+        threads: ``-t``; None lets the engine choose and report.
+        flash_attention: ``-fa``.
+        key_type, value_type: ``-ctk``, ``-ctv``: ``f32 f16 bf16 q8_0 q4_0 …``.
+        check: run the short exactness check.
+    """
+
+    width: int
+    context: int
+    batch: int
+    micro_batch: int
+    threads: int | None
+    flash_attention: Literal["auto", "on", "off"]
+    key_type: str
+    value_type: str
+    check: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """One message of a conversation to render."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are chosen; log-probabilities and entropies are always those before any of this.
+
+    Attributes:
+        temperature: 0 is greedy.
+        top_k: 0 keeps all.
+        top_p: in (0, 1], 1 keeps all.
+        min_p: in [0, 1), 0 keeps all.
+        seed: seed of the generator of one sequence; the t-th sampled token uses the t-th draw of
+            ``random.Random(seed).random()`` by inverse distribution function, most probable first, ties by id.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """One sequence to compute.
+
+    Attributes:
+        key: the caller's number for it, unique among the sequences in flight.
+        prompt: token ids.
+        preamble: how many of them are the preamble shared by the task: evaluated once and copied, with the same
+            cut for every problem.
+        forced: ids that the answer begins with, walked one per step (interventions, teacher forcing).
+        max_tokens: limit on answer tokens, forced ones included; 0 is an error.
+        sampling: how the others are chosen.
+    """
+
+    key: int
+    prompt: tuple[int, ...]
+    preamble: int
+    max_tokens: int
+    forced: tuple[int, ...] = ()
+    sampling: Sampling = Sampling()
+
+
+# --- answers to loading -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A computing device that the build can use; memory in bytes, None where unknown."""
+
+    name: str
+    description: str
+    kind: str
+    memory_free: int | None
+    memory_total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What the engine is made of and what it can use; part of a run's environment."""
+
+    engine: str
+    versions: dict[str, str]
+    supports_gpu: bool
+    devices: tuple[Device, ...]
+    system_information: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A loaded model.
+
+    Attributes:
+        description: architecture, size and quantisation in words, e.g. ``llama 135M Q4_1``.
+        architecture: the GGUF's ``general.architecture``.
+        name: the GGUF's ``general.name`` or None.
+        quantisation: e.g. ``Q4_1``; None where unknown.
+        parameters, file_bytes: counts.
+        vocabulary_size: number of token ids.
+        trained_context: tokens.
+        layers: layers that can be offloaded, the output layer included.
+        gpu_layers: layers that were offloaded.
+        template: the chat template in use, None for plain completion prompts.
+        thinking_open: the rendered prompt ends inside an open ``<think>``, so a reply begins as thinking.
+        warnings: sentences the user must see, e.g. layers asked for and no device.
+    """
+
+    description: str
+    architecture: str
+    name: str | None
+    quantisation: str | None
+    parameters: int
+    file_bytes: int
+    vocabulary_size: int
+    trained_context: int
+    layers: int
+    gpu_layers: int
+    template: str | None
+    thinking_open: bool
+    warnings: tuple[str, ...]
+    build: Build
+
+
+@dataclass(frozen=True, slots=True)
+class Exactness:
+    """Result of the exactness check: largest absolute logit difference per comparison, 0.0 when bit-identical.
+
+    Attributes:
+        differences: e.g. ``{"warm_cold": 0.0, "slots": 0.0, "neighbours": 0.0}``; empty when not checked.
+        exact: all of them are 0.0; None when not checked.
+    """
+
+    differences: dict[str, float]
+    exact: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextInfo:
+    """The context as it was made, after every automatic choice."""
+
+    width: int
+    context: int
+    batch: int
+    micro_batch: int
+    threads: int
+    flash_attention: bool
+    key_type: str
+    value_type: str
+    exactness: Exactness
+
+
+# --- events -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """How far the prompt of a sequence is evaluated, in tokens; the copied preamble counts as done."""
+
+    key: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One answer token with its statistics over the whole vocabulary, before any sampler.
+
+    Attributes:
+        key: the sequence.
+        id: the token.
+        log_probability: natural logarithm, <= 0.
+        entropy: nats, >= 0.
+        alternatives: the most probable ids, most probable first, ties by id; at most `ALTERNATIVES`.
+        alternative_log_probabilities: theirs.
+        forced: True when the caller chose it, False when it was sampled.
+        end: True for an end-of-generation token; it has statistics but no bytes in the reply.
+    """
+
+    key: int
+    id: int
+    log_probability: float
+    entropy: float
+    alternatives: tuple[int, ...]
+    alternative_log_probabilities: tuple[float, ...]
+    forced: bool
+    end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceEnded:
+    """A sequence is over; no further event bears its key."""
+
+    key: int
+    stop_reason: StopReason
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDied:
+    """The child ended by itself; every sequence in flight is lost and `Engine.restart` may be called.
+
+    Attributes:
+        exit_code: negative for a signal, as in `subprocess`.
+        log_tail: the last lines of the child's log, escaped of control characters.
+    """
+
+    exit_code: int
+    log_tail: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """Share of the model that is loaded, 0..1."""
+
+    fraction: float
+
+
+Event: TypeAlias = PromptProgress | Token | SequenceEnded | EngineDied
+
+
+# --- errors -----------------------------------------------------------------------------------------------------
+
+
+class EngineError(Exception):
+    """The engine failed; the message is one line for the user."""
+
+
+class ModelError(EngineError):
+    """The model cannot be used (missing, broken, unsupported): exit code 2; the message is one line."""
+
+
+class ContextError(EngineError):
+    """The context cannot be made with these options (width, memory, types): exit code 2; one line."""
+
+
+# --- the handle -------------------------------------------------------------------------------------------------
+
+
+class Engine(Protocol):
+    """The parent's side of an engine.  Used from one thread; only `cancel` may be called from any thread."""
+
+    @property
+    def log_path(self) -> str:
+        """The file that everything the child prints goes to."""
+        ...
+
+    def build(self) -> Build:
+        """Describe the engine's build and devices, without a model."""
+        ...
+
+    def load(self, options: LoadOptions, progress: Callable[[LoadProgress], None] | None = None) -> ModelInfo:
+        """Load a model; raises `ModelError`."""
+        ...
+
+    def vocabulary(self) -> tuple[bytes, ...]:
+        """The bytes of every token id, special tokens spelled out, as the model's own detokeniser gives them."""
+        ...
+
+    def encode(self, conversations: Sequence[Sequence[ChatTurn]]) -> list[tuple[int, ...]]:
+        """Render conversations by the template, generation prompt added, and tokenise each."""
+        ...
+
+    def tokenize(self, text: bytes) -> tuple[int, ...]:
+        """Tokenise bytes that continue a text: nothing added, special tokens not parsed."""
+        ...
+
+    def open_context(self, options: ContextOptions) -> ContextInfo:
+        """Make the context, replacing an earlier one, and check its exactness; raises `ContextError`."""
+        ...
+
+    def submit(self, request: Generate) -> None:
+        """Queue a sequence; at most ``width`` run at once, the others wait in order of submission."""
+        ...
+
+    def events(self, timeout: float) -> list[Event]:
+        """Return what happened, waiting at most ``timeout`` seconds for the first event; empty when nothing did."""
+        ...
+
+    def cancel(self, key: int | None = None) -> None:
+        """Stop one sequence, or all; each ends with a `SequenceEnded` within a second, inside long prompts too."""
+        ...
+
+    def restart(self) -> None:
+        """Start a new child after `EngineDied`, loaded and opened as before; raises `EngineError`."""
+        ...
+
+    def close(self) -> None:
+        """End the child within two seconds, by force if need be; may be called twice."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        ...

@@ -1,0 +1,160 @@
+"""What a run reports while it works: frozen events, produced by the runner, drawn by the CLI and the app.
+
+Displays pull them from a mailbox and may skip drawing, never reading.  Every atom is in the store before or within
+250 ms of its event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """How many of a task's answers are done."""
+
+    task: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoading:
+    """The model is being loaded; ``fraction`` is 0..1."""
+
+    model: str
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """Everything is ready and decoding begins (or, on resume, goes on).
+
+    Attributes:
+        run: the run's number.
+        device: where it computes, in words.
+        exact: result of the exactness check, None when not checked.
+        tasks: progress at the start, in the order of the plan.
+    """
+
+    run: int
+    model: str
+    device: str
+    width: int
+    difficulty: str
+    exact: bool | None
+    tasks: tuple[TaskProgress, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStarted:
+    """An answer was handed to the engine; ``generation`` is its number in the store."""
+
+    generation: int
+    task: str
+    position: int
+    attempt: int
+    reference_lines: tuple[int, ...]
+    """Atoms on each line of the reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptEvaluated:
+    """Progress of the prompt, in tokens."""
+
+    generation: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenArrived:
+    """One more answer token; for the token rate and the streaming mark."""
+
+    generation: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtomScored:
+    """An atom (or line) is complete and labelled.
+
+    Attributes:
+        kind: ``atom`` or ``line``.
+        text: as generated; None for a missing unit.  Untrusted.
+        reference: None for a redundant unit.
+        confidences: name of confidence function to value; empty for a missing unit.
+    """
+
+    generation: int
+    task: str
+    kind: str
+    index: int
+    line: int
+    text: str | None
+    reference: str | None
+    status: str
+    confidences: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsWithdrawn:
+    """A later region began to hold text: all units of the answer so far are void (spec 2)."""
+
+    generation: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFinished:
+    """An answer is over and stored."""
+
+    generation: int
+    task: str
+    position: int
+    answer_status: str
+    correct: int
+    generated: int
+    reference: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRetried:
+    """The engine died in mid-answer and the answer is tried again; all its units are void."""
+
+    generation: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One line the user must see."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run stopped: ``finished``, ``interrupted`` (resumable) or ``failed`` (resumable, message says why)."""
+
+    run: int
+    state: str
+    message: str | None
+
+
+RunEvent: TypeAlias = (
+    ModelLoading
+    | RunStarted
+    | AnswerStarted
+    | PromptEvaluated
+    | TokenArrived
+    | AtomScored
+    | UnitsWithdrawn
+    | AnswerFinished
+    | AnswerRetried
+    | Notice
+    | RunEnded
+)
