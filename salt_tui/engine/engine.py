@@ -289,6 +289,19 @@ class ContextError(EngineError):
     """The context cannot be made with these options (width, memory, types): exit code 2; one line."""
 
 
+def check_width(width: int) -> None:
+    """Refuse widths at which a slot's numbers depend on its place in the batch.
+
+    Measured on a CPU with a 262,144-token vocabulary: at widths 5, 6 and 7 the last slot differs by 1.3 logits, at
+    1, 2, 3, 4, 8 and 12 not at all.
+
+    Raises:
+        ContextError: unless the width is 1, 2, 3 or a multiple of 4.
+    """
+    if width < 1 or (width > 3 and width % 4):
+        raise ContextError(f"-np {width}: the width must be 1, 2, 3 or a multiple of 4")
+
+
 # --- the handle -------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,177 @@
+"""One answer while it streams: tokens in; labelled, measured units out (design 3, steps 2 and 3)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from salt_tui.engine.engine import Token
+from salt_tui.store.records import TokenRecord, UnitKind, UnitRecord
+from scoring.confidence import CONFIDENCE_FUNCTIONS, unit_confidences
+from scoring.labels import label_unit
+from tasks.answer import AnswerChanges, AnswerParser, AnswerUnit, ReferenceUnits
+from tasks.task import Task
+
+UNIT_KINDS: tuple[UnitKind, ...] = ("atom", "line", "generation")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredChanges:
+    """What one more token (or the end) did to an answer.
+
+    Attributes:
+        withdrawn: all units so far are void; ``units`` are those of the new region.
+        units: completed units, labelled and with confidences, in order.
+    """
+
+    withdrawn: bool
+    units: tuple[UnitRecord, ...]
+
+
+class LiveAnswer:
+    """Turns the tokens of one answer into scored units as they arrive.
+
+    Args:
+        task: splits and normalises.
+        reference: the normalised units of the right answer.
+        vocabulary: bytes of every token id.
+        thinking_open: the prompt left a ``<think>`` open.
+    """
+
+    def __init__(
+        self, task: Task, reference: ReferenceUnits, vocabulary: tuple[bytes, ...], *, thinking_open: bool
+    ) -> None:
+        self._task = task
+        self._vocabulary = vocabulary
+        self._parser = AnswerParser(task, thinking_open=thinking_open)
+        self._reference: dict[UnitKind, tuple[str, ...]] = {
+            "atom": reference.atoms,
+            "line": reference.lines,
+            "generation": (reference.generation,),
+        }
+        self._reference_atom_lines = reference.atom_lines
+        self._reply = bytearray()
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._log_probabilities: list[float] = []
+        self._entropies: list[float] = []
+        self._generated: dict[UnitKind, int] = dict.fromkeys(UNIT_KINDS, 0)
+        self._correct_atoms = 0
+
+    @property
+    def reply(self) -> bytes:
+        """Everything the model said so far."""
+        return bytes(self._reply)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens arrived."""
+        return len(self._starts)
+
+    @property
+    def revision(self) -> int:
+        """How often units were withdrawn."""
+        return self._parser.revision
+
+    @property
+    def extraction(self) -> str:
+        """Where the answer stands in the reply: ``fenced``, ``unclosed``, ``none`` or ``thinking_only``."""
+        return self._parser.extraction
+
+    @property
+    def generated_atoms(self) -> int:
+        """Atoms completed in the present revision."""
+        return self._generated["atom"]
+
+    @property
+    def correct_atoms(self) -> int:
+        """Those of them that are right."""
+        return self._correct_atoms
+
+    def add(self, token: Token) -> tuple[TokenRecord, ScoredChanges]:
+        """Take the next token; an end-of-generation token adds statistics and no text."""
+        data = b"" if token.end else self._vocabulary[token.id]
+        start = len(self._reply)
+        self._reply += data
+        record = TokenRecord(
+            position=len(self._starts),
+            id=token.id,
+            start=start,
+            end=len(self._reply),
+            log_probability=token.log_probability,
+            entropy=token.entropy,
+            alternatives=token.alternatives,
+            alternative_log_probabilities=token.alternative_log_probabilities,
+            forced=token.forced,
+        )
+        self._starts.append(record.start)
+        self._ends.append(record.end)
+        self._log_probabilities.append(token.log_probability)
+        self._entropies.append(token.entropy)
+        return record, self._scored(self._parser.feed(data)) if data else ScoredChanges(False, ())
+
+    def finish(self, *, cut: bool) -> ScoredChanges:
+        """End the answer: the last units, then one ``missing`` unit for every reference unit without a partner."""
+        changes = self._scored(self._parser.finish(cut=cut))
+        missing = [
+            self._missing(kind, index)
+            for kind in UNIT_KINDS
+            for index in range(self._generated[kind], len(self._reference[kind]))
+        ]
+        return ScoredChanges(changes.withdrawn, (*changes.units, *missing))
+
+    def _scored(self, changes: AnswerChanges) -> ScoredChanges:
+        if changes.withdrawn:
+            self._generated = dict.fromkeys(UNIT_KINDS, 0)
+            self._correct_atoms = 0
+        return ScoredChanges(changes.withdrawn, tuple(self._score(unit) for unit in changes.units))
+
+    def _score(self, unit: AnswerUnit) -> UnitRecord:
+        references = self._reference[unit.kind]
+        reference = references[unit.index] if unit.index < len(references) else None
+        status = label_unit(self._task.normalise(unit.text), reference)
+        self._generated[unit.kind] = unit.index + 1
+        self._correct_atoms += unit.kind == "atom" and status == "correct"
+        first, last, members = self._token_range(unit.start, unit.end)
+        values = unit_confidences(
+            np.array([self._log_probabilities[member] for member in members]),
+            np.array([self._entropies[member] for member in members]),
+        )
+        return UnitRecord(
+            kind=unit.kind,
+            index=unit.index,
+            line=unit.line,
+            text=unit.text,
+            reference=reference,
+            status=status,
+            token_start=first,
+            token_end=last,
+            byte_start=unit.start,
+            byte_end=unit.end,
+            confidences=tuple(values[name] for name in CONFIDENCE_FUNCTIONS),
+        )
+
+    def _token_range(self, start: int, end: int) -> tuple[int, int, list[int]]:
+        """Tokens whose bytes overlap ``[start, end)``; tokens without bytes overlap nothing (spec 3)."""
+        first = bisect_right(self._ends, start)
+        last = bisect_left(self._starts, end)
+        members = [index for index in range(first, last) if self._ends[index] > self._starts[index]]
+        return members[0], members[-1] + 1, members
+
+    def _missing(self, kind: UnitKind, index: int) -> UnitRecord:
+        line = {"atom": self._reference_atom_lines[index] if kind == "atom" else None, "line": index}.get(kind)
+        return UnitRecord(
+            kind=kind,
+            index=index,
+            line=line,
+            text=None,
+            reference=self._reference[kind][index],
+            status="missing",
+            token_start=None,
+            token_end=None,
+            byte_start=None,
+            byte_end=None,
+            confidences=(None,) * len(CONFIDENCE_FUNCTIONS),
+        )

@@ -1,0 +1,179 @@
+"""What a run asks for (the plan) and how it was computed (the environment), as data with a hash (design 3).
+
+The plan's hash is the run's identity: two runs with equal plans in equal environments have equal numbers.  Both are
+stored as canonical JSON, so that a later version of the program, or a person, can read them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from salt_tui.engine.engine import Build, ContextInfo, ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingPlan:
+    """How tokens are chosen; temperature 0 is greedy and leaves the rest without effect."""
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """One task of a run.
+
+    Attributes:
+        parameters: every parameter of the task with its value as ``--param`` reads it.
+        example_ids: content ids of the worked examples, in order.
+        problem_ids: content ids of the problems, in order.
+        max_tokens: limit on the tokens of one answer.
+    """
+
+    task: str
+    prompt_version: int
+    difficulty: str
+    parameters: dict[str, str]
+    method: str
+    shots: int
+    example_ids: tuple[str, ...]
+    problem_ids: tuple[str, ...]
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What was asked; its hash is the run's identity.
+
+    Attributes:
+        model_sha256: of the model file.
+        template: resolved text of the chat template, None for plain completion prompts.
+        date: ISO date that templates saw.
+        seed: draws the problems.
+        context: tokens per answer, prompt included.
+        width: sequences decoded at once.
+    """
+
+    model_sha256: str
+    template: str | None
+    template_options: dict[str, Any]
+    date: str
+    seed: int
+    limit: int
+    tasks: tuple[TaskPlan, ...]
+    sampling: SamplingPlan
+    context: int
+    width: int
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a stored plan."""
+        data = json.loads(text)
+        data["tasks"] = tuple(
+            TaskPlan(**{**task, "example_ids": tuple(task["example_ids"]), "problem_ids": tuple(task["problem_ids"])})
+            for task in data["tasks"]
+        )
+        data["sampling"] = SamplingPlan(**data["sampling"])
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """How a run is computed; other values can give other numbers for the same plan.
+
+    Attributes:
+        requested_gpu_layers: ``-ngl`` as asked.
+        exactness: differences of the exactness check, see `salt_tui.engine.engine.Exactness`.
+        gpu_refused: layers were asked for and the build or machine has no device.
+    """
+
+    program_version: str
+    python_version: str
+    engine: str
+    versions: dict[str, str]
+    devices: tuple[str, ...]
+    requested_gpu_layers: str
+    gpu_layers: int
+    gpu_refused: bool
+    threads: int
+    batch: int
+    micro_batch: int
+    key_type: str
+    value_type: str
+    flash_attention: bool
+    exactness: dict[str, float]
+    exact: bool | None
+
+
+def canonical_json(value: RunPlan | Environment) -> str:
+    """Return the one JSON text of a plan or environment: sorted keys, no spaces, UTF-8, no NaN."""
+    return json.dumps(asdict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 of a text in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def make_environment(
+    *,
+    program_version: str,
+    python_version: str,
+    build: Build,
+    model: ModelInfo,
+    context: ContextInfo,
+    requested_gpu_layers: str,
+) -> Environment:
+    """Collect the environment from what the engine reported."""
+    asked = requested_gpu_layers not in {"auto", "0"}
+    return Environment(
+        program_version=program_version,
+        python_version=python_version,
+        engine=build.engine,
+        versions=dict(build.versions),
+        devices=tuple(f"{device.name} {device.description}".strip() for device in build.devices),
+        requested_gpu_layers=requested_gpu_layers,
+        gpu_layers=model.gpu_layers,
+        gpu_refused=asked and model.gpu_layers == 0,
+        threads=context.threads,
+        batch=context.batch,
+        micro_batch=context.micro_batch,
+        key_type=context.key_type,
+        value_type=context.value_type,
+        flash_attention=context.flash_attention,
+        exactness=dict(context.exactness.differences),
+        exact=context.exactness.exact,
+    )
+
+
+def differences(stored: str, current: str) -> tuple[str, ...]:
+    """Name what differs between two canonical JSON texts, one ``name: stored -> current`` per leaf.
+
+    Long values are shortened; equal texts give an empty tuple.
+    """
+    found: list[str] = []
+    _compare("", json.loads(stored), json.loads(current), found)
+    return tuple(found)
+
+
+def _compare(name: str, stored: object, current: object, found: list[str]) -> None:
+    if isinstance(stored, Mapping) and isinstance(current, Mapping):
+        for key in sorted({*stored, *current}):
+            _compare(f"{name}.{key}" if name else str(key), stored.get(key), current.get(key), found)
+    elif isinstance(stored, list) and isinstance(current, list) and len(stored) == len(current):
+        for index, (one, other) in enumerate(zip(stored, current, strict=True)):
+            _compare(f"{name}[{index}]", one, other, found)
+    elif stored != current:
+        found.append(f"{name}: {_short(stored)} -> {_short(current)}")
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=True)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,121 @@
+"""What the user asks for, before anything is resolved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from salt_tui.engine.engine import check_width
+from salt_tui.runner.errors import UsageError
+from salt_tui.runner.plan import SamplingPlan
+from tasks.parameters import level_parameters
+from tasks.registry import TASKS, get_task
+from tasks.task import DIFFICULTIES, METHODS, Method, Parameters, Task
+
+MAXIMUM_SHOTS = 16
+MINIMUM_CONTEXT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How to compute; names and meanings are llama.cpp's.  None leaves the choice to the engine or the plan."""
+
+    gpu_layers: int | Literal["auto", "all"] = "auto"
+    width: int = 4
+    context: int | None = None
+    threads: int | None = None
+    batch: int = 512
+    micro_batch: int = 512
+    flash_attention: Literal["auto", "on", "off"] = "auto"
+    key_type: str = "f16"
+    value_type: str = "f16"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One ``salt-tui run``.
+
+    Attributes:
+        model: a name from ``models.toml`` or a path.
+        tasks: names, or ``("all",)``.
+        parameters: ``--param`` texts ``key=value``.
+        max_tokens: ``-n``; None derives it from the longest reference of each task.
+    """
+
+    model: str
+    tasks: tuple[str, ...]
+    difficulty: str
+    limit: int
+    seed: int
+    method: str = "regular"
+    shots: int | None = None
+    parameters: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    sampling: SamplingPlan = SamplingPlan()
+    engine: EngineOptions = field(default_factory=EngineOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedTask:
+    """A task of a request with every parameter set."""
+
+    task: Task
+    parameters: Parameters
+
+
+def check_request(request: RunRequest) -> tuple[RequestedTask, ...]:
+    """Validate what can be validated without the model and resolve tasks and parameters.
+
+    Raises:
+        UsageError: naming what is wrong and what would be right.
+        ParameterError: for ``--param``.
+        ContextError: for the width.
+    """
+    if request.difficulty not in DIFFICULTIES:
+        raise UsageError(f"unknown difficulty {request.difficulty!r}: one of {', '.join(DIFFICULTIES)}")
+    method_of(request.method)
+    _require(request.limit >= 1, f"--limit {request.limit}: at least 1")
+    if request.shots is not None:
+        _require(0 <= request.shots <= MAXIMUM_SHOTS, f"--shots {request.shots}: 0 to {MAXIMUM_SHOTS}")
+    if request.max_tokens is not None:
+        _require(request.max_tokens >= 1, f"-n {request.max_tokens}: at least 1")
+    _check_sampling(request.sampling)
+    _check_engine(request.engine)
+    names = tuple(TASKS) if "all" in request.tasks else tuple(dict.fromkeys(request.tasks))
+    _require(bool(names), "no task named: --tasks NAME,NAME or --tasks all")
+    tasks = [get_task(name) for name in names]
+    return tuple(
+        RequestedTask(task, level_parameters(task, request.difficulty, request.parameters)) for task in tasks
+    )
+
+
+def method_of(name: str) -> Method:
+    """Return the method of that name or raise `UsageError`."""
+    for method in METHODS:
+        if method == name:
+            return method
+    raise UsageError(f"unknown method {name!r}: one of {', '.join(METHODS)}")
+
+
+def _check_sampling(sampling: SamplingPlan) -> None:
+    _require(sampling.temperature >= 0, f"--temp {sampling.temperature}: at least 0")
+    _require(sampling.top_k >= 0, f"--top-k {sampling.top_k}: at least 0 (0 keeps all)")
+    _require(0 < sampling.top_p <= 1, f"--top-p {sampling.top_p}: above 0, at most 1")
+    _require(0 <= sampling.min_p < 1, f"--min-p {sampling.min_p}: at least 0, below 1")
+
+
+def _check_engine(options: EngineOptions) -> None:
+    check_width(options.width)
+    if options.context is not None:
+        _require(options.context >= MINIMUM_CONTEXT, f"-c {options.context}: at least {MINIMUM_CONTEXT} tokens")
+    if options.threads is not None:
+        _require(options.threads >= 1, f"-t {options.threads}: at least 1")
+    _require(options.batch >= 1, f"-b {options.batch}: at least 1")
+    _require(1 <= options.micro_batch <= options.batch, f"-ub {options.micro_batch}: 1 to -b ({options.batch})")
+    if isinstance(options.gpu_layers, int):
+        _require(options.gpu_layers >= 0, f"-ngl {options.gpu_layers}: auto, all, or a count of layers")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise UsageError(message)
