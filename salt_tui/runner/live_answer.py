@@ -112,13 +112,20 @@ class LiveAnswer:
         self._entropies.append(token.entropy)
         return record, self._scored(self._parser.feed(data)) if data else ScoredChanges(False, ())
 
-    def finish(self, *, cut: bool) -> ScoredChanges:
-        """End the answer: the last units, then one ``missing`` unit for every reference unit without a partner."""
+    def finish(self, *, cut: bool, count_missing: bool) -> ScoredChanges:
+        """End the answer.
+
+        Args:
+            cut: a limit or a failure ended it, so a unit in progress is missing, not wrong.
+            count_missing: add one ``missing`` unit for every reference unit without a partner; not for answers
+                that are left out of every rate.
+        """
         changes = self._scored(self._parser.finish(cut=cut))
         missing = [
             self._missing(kind, index)
             for kind in UNIT_KINDS
             for index in range(self._generated[kind], len(self._reference[kind]))
+            if count_missing
         ]
         return ScoredChanges(changes.withdrawn, (*changes.units, *missing))
 
