@@ -68,12 +68,12 @@ Parameter: TypeAlias = RangeParameter | ChoiceParameter
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem with its only right answer.
+    r"""One problem with its only right answer.
 
     Attributes:
         task: name of the task in the registry.
         text: the problem alone, as the prompt shows it last and as `Task.solve` reads it.
-        reference: the whole right answer, lines separated by ``\\n``, without the fence.
+        reference: the whole right answer, lines separated by ``\n``, without the fence.
         difficulty: the level it was drawn at.
         seed: the seed it was drawn from.
     """

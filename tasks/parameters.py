@@ -1,0 +1,136 @@
+"""Reading, checking and writing the parameters of a level (``--param``; spec 1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from tasks.task import (
+    ChoiceParameter,
+    IntegerRange,
+    Parameter,
+    ParameterError,
+    Parameters,
+    ParameterValue,
+    RangeParameter,
+    Task,
+)
+
+PlainParameters: TypeAlias = dict[str, list[int] | list[str]]
+"""JSON form: ``[low, high]`` for a range, the chosen names for a choice."""
+
+_RANGE = re.compile(r"(-?\d+)(?:\.\.(-?\d+))?")
+
+
+def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ()) -> Parameters:
+    """Return the parameters of a level, changed by overrides such as ``length=5``, ``length=2..19``, ``kinds=a,b``.
+
+    A later override of the same parameter replaces an earlier one.
+
+    Raises:
+        ParameterError: for an unknown level or parameter (naming the nearest valid one), an override that cannot be
+            read, or a value out of range (naming the range).
+    """
+    if difficulty not in task.levels:
+        raise ParameterError(_unknown("difficulty", difficulty, task.levels))
+    values = dict(task.levels[difficulty])
+    by_name = {parameter.name: parameter for parameter in task.parameters}
+    for override in overrides:
+        name, separator, text = override.partition("=")
+        name = name.strip()
+        if not separator:
+            raise ParameterError(f"parameter {override!r} is not of the form key=value")
+        if name not in by_name:
+            raise ParameterError(f"{task.name}: {_unknown('parameter', name, by_name)}")
+        values[name] = _read(task, by_name[name], text.strip())
+    validate_parameters(task, values)
+    return values
+
+
+def validate_parameters(task: Task, parameters: Parameters) -> None:
+    """Check that there is a valid value for every parameter of the task, and no other.
+
+    Raises:
+        ParameterError: naming the parameter and its range or choices.
+    """
+    by_name = {parameter.name: parameter for parameter in task.parameters}
+    for name in parameters:
+        if name not in by_name:
+            raise ParameterError(f"{task.name}: {_unknown('parameter', name, by_name)}")
+    for name, parameter in by_name.items():
+        if name not in parameters:
+            raise ParameterError(f"{task.name}: no value for {name}")
+        _validate(task, parameter, parameters[name])
+
+
+def format_parameter(value: ParameterValue) -> str:
+    """Write a value as ``--param`` reads it: ``5``, ``2..19`` or ``a,b``."""
+    return str(value) if isinstance(value, IntegerRange) else ",".join(value)
+
+
+def canonical_parameters(parameters: Parameters) -> str:
+    """Write all parameters in one way that depends on their values only; problem seeds are derived from it."""
+    return " ".join(f"{name}={format_parameter(parameters[name])}" for name in sorted(parameters))
+
+
+def plain_parameters(parameters: Parameters) -> PlainParameters:
+    """Return the parameters as JSON can hold them; `read_plain_parameters` is the way back."""
+    return {
+        name: [value.low, value.high] if isinstance(value, IntegerRange) else list(value)
+        for name, value in sorted(parameters.items())
+    }
+
+
+def read_plain_parameters(task: Task, plain: Mapping[str, Sequence[int] | Sequence[str]]) -> Parameters:
+    """Return what `plain_parameters` wrote.
+
+    Raises:
+        ParameterError: if it is not a valid set of parameters of the task.
+    """
+    by_name = {parameter.name: parameter for parameter in task.parameters}
+    values: dict[str, ParameterValue] = {}
+    for name, items in plain.items():
+        if isinstance(by_name.get(name), RangeParameter):
+            if len(items) != 2 or not all(isinstance(item, int) for item in items):
+                raise ParameterError(f"{task.name}: {name} is not a pair of integers")
+            values[name] = IntegerRange(int(items[0]), int(items[1]))
+        else:
+            values[name] = tuple(str(item) for item in items)
+    validate_parameters(task, values)
+    return values
+
+
+def _read(task: Task, parameter: Parameter, text: str) -> ParameterValue:
+    if isinstance(parameter, ChoiceParameter):
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        known = tuple(name for name in parameter.choices if name in names)  # declared order: one form per set
+        return known + tuple(name for name in names if name not in parameter.choices)
+    match = _RANGE.fullmatch(text.replace(" ", ""))
+    if match is None:
+        raise ParameterError(f"{task.name}: {parameter.name}={text} is neither a number nor low..high")
+    low = int(match[1])
+    return IntegerRange(low, low if match[2] is None else int(match[2]))
+
+
+def _validate(task: Task, parameter: Parameter, value: ParameterValue) -> None:
+    where = f"{task.name}: {parameter.name}={format_parameter(value)}"
+    if isinstance(parameter, RangeParameter):
+        if not isinstance(value, IntegerRange):
+            raise ParameterError(f"{where} is not a range of integers")
+        if not parameter.minimum <= value.low <= value.high <= parameter.maximum:
+            raise ParameterError(f"{where} is out of range; {parameter.minimum}..{parameter.maximum}, low first")
+    else:
+        if isinstance(value, IntegerRange) or not value:
+            raise ParameterError(f"{where} names none of {', '.join(parameter.choices)}")
+        for name in value:
+            if name not in parameter.choices:
+                raise ParameterError(f"{task.name}: {parameter.name}: {_unknown('choice', name, parameter.choices)}")
+
+
+def _unknown(kind: str, name: str, valid: Iterable[str]) -> str:
+    names = list(valid)
+    nearest = get_close_matches(name, names, n=1, cutoff=0.0)
+    hint = f"did you mean {nearest[0]}? " if nearest else ""
+    return f"unknown {kind} {name!r}; {hint}There are: {', '.join(names) or 'none'}"
