@@ -1,0 +1,280 @@
+"""Frames between the parent and the engine's child: requests and replies as JSON, token steps packed.
+
+A frame is a little-endian ``uint32`` payload length, one byte for the kind, and the payload:
+
+- ``J``: JSON of one of the dataclasses below or of `salt_tui.engine.engine`, with its class name under ``type``;
+- ``T``: the tokens of one step of all slots, `struct`-packed, about 200 bytes a token (JSON would be 700);
+- ``V``: the vocabulary: ``uint32`` lengths, then the bytes.
+
+Nothing is pickled.  The alternatives' log-probabilities are rounded to float32 on the way; everything else is exact.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import struct
+import sys
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeAlias
+
+from salt_tui.engine.engine import (
+    Build,
+    ChatTurn,
+    ContextInfo,
+    ContextOptions,
+    EngineError,
+    Generate,
+    LoadOptions,
+    LoadProgress,
+    ModelInfo,
+    PromptProgress,
+    SequenceEnded,
+    Token,
+)
+
+PIPE_BYTES = 1 << 20
+"""Asked for on Linux: about 5,000 tokens may wait for a busy parent before the child has to."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeBuild:
+    """Asks for a `Build`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListVocabulary:
+    """Asks for a `Vocabulary`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encode:
+    """Asks for `TokenSequences`, one per conversation."""
+
+    conversations: tuple[tuple[ChatTurn, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenize:
+    """Asks for `TokenSequences` with one element."""
+
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stops one sequence, or all when ``key`` is None; answered by `SequenceEnded` events only."""
+
+    key: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The bytes of every token id."""
+
+    pieces: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSequences:
+    """Token ids of each text that was asked about."""
+
+    sequences: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request failed; ``error`` chooses the exception that the parent raises."""
+
+    error: Literal["model", "context", "engine"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStep:
+    """One step's tokens, at most one per slot."""
+
+    tokens: tuple[Token, ...]
+
+
+Request: TypeAlias = (
+    DescribeBuild | LoadOptions | ListVocabulary | Encode | Tokenize | ContextOptions | Generate | Cancel
+)
+Reply: TypeAlias = Build | ModelInfo | Vocabulary | TokenSequences | ContextInfo | Failure
+Report: TypeAlias = LoadProgress | PromptProgress | SequenceEnded | TokenStep
+Message: TypeAlias = Request | Reply | Report
+
+_JSON_TYPES: dict[str, type[Any]] = {
+    cls.__name__: cls
+    for cls in (
+        *(DescribeBuild, LoadOptions, ListVocabulary, Encode, Tokenize, ContextOptions, Generate, Cancel),
+        *(Build, ModelInfo, TokenSequences, ContextInfo, Failure),
+        *(LoadProgress, PromptProgress, SequenceEnded),
+    )
+}
+_HEADER = struct.Struct("<IB")
+_JSON, _TOKENS, _VOCABULARY = b"JTV"
+_FORCED, _END = 1, 2
+
+
+def to_bytes(message: Message) -> bytes:
+    """Return the message as one frame."""
+    if isinstance(message, TokenStep):
+        kind, payload = _TOKENS, b"".join(map(_pack_token, message.tokens))
+    elif isinstance(message, Vocabulary):
+        lengths = [len(piece) for piece in message.pieces]
+        kind, payload = _VOCABULARY, struct.pack(f"<I{len(lengths)}I", len(lengths), *lengths)
+        payload += b"".join(message.pieces)
+    else:
+        value = {"type": type(message).__name__, **_to_json(message)}
+        kind, payload = _JSON, json.dumps(value, separators=(",", ":")).encode("ascii")
+    return _HEADER.pack(len(payload), kind) + payload
+
+
+class FrameBuffer:
+    """Puts frames together from whatever pieces a pipe delivers."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Add bytes and return the messages they complete; raises `EngineError` for bytes that are no frame."""
+        self._data += data
+        messages: list[Message] = []
+        start = 0
+        while len(self._data) - start >= _HEADER.size:
+            length, kind = _HEADER.unpack_from(self._data, start)
+            end = start + _HEADER.size + length
+            if len(self._data) < end:
+                break
+            messages.append(_from_payload(kind, bytes(self._data[start + _HEADER.size : end])))
+            start = end
+        del self._data[:start]
+        return messages
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all bytes to a blocking descriptor; raises `BrokenPipeError` when the other end is gone."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def enlarge_pipe(descriptor: int) -> None:
+    """Ask for `PIPE_BYTES` of buffer where the system can; a smaller buffer only means more waiting."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+# --- token steps ------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _token_layout(alternatives: int) -> struct.Struct:
+    """Key, id, flags, number of alternatives, log-probability, entropy, ids, log-probabilities."""
+    return struct.Struct(f"<qiBBdd{alternatives}i{alternatives}f")
+
+
+_TOKEN_HEAD = _token_layout(0)
+
+
+def _pack_token(token: Token) -> bytes:
+    return _token_layout(len(token.alternatives)).pack(
+        token.key,
+        token.id,
+        token.forced * _FORCED | token.end * _END,
+        len(token.alternatives),
+        token.log_probability,
+        token.entropy,
+        *token.alternatives,
+        *token.alternative_log_probabilities,
+    )
+
+
+def _unpack_tokens(payload: bytes) -> tuple[Token, ...]:
+    tokens: list[Token] = []
+    start = 0
+    while start < len(payload):
+        count: int = _TOKEN_HEAD.unpack_from(payload, start)[3]
+        layout = _token_layout(count)
+        key, token, flags, _, log_probability, entropy, *rest = layout.unpack_from(payload, start)
+        alternatives, log_probabilities = tuple(rest[:count]), tuple(rest[count:])
+        forced, end = bool(flags & _FORCED), bool(flags & _END)
+        tokens.append(Token(key, token, log_probability, entropy, alternatives, log_probabilities, forced, end))
+        start += layout.size
+    return tuple(tokens)
+
+
+# --- JSON of dataclasses ----------------------------------------------------------------------------------------
+
+
+def _from_payload(kind: int, payload: bytes) -> Message:
+    try:
+        if kind == _TOKENS:
+            return TokenStep(_unpack_tokens(payload))
+        if kind == _VOCABULARY:
+            return _unpack_vocabulary(payload)
+        if kind == _JSON:
+            value = json.loads(payload)
+            message: Message = _from_json(_JSON_TYPES[value["type"]], value)
+            return message
+    except (KeyError, ValueError, TypeError, struct.error) as error:
+        raise EngineError(f"the engine sent an unreadable message ({error}): please report it") from error
+    raise EngineError(f"the engine sent a message of unknown kind {kind}: please report it")
+
+
+def _unpack_vocabulary(payload: bytes) -> Vocabulary:
+    (count,) = struct.unpack_from("<I", payload)
+    lengths = struct.unpack_from(f"<{count}I", payload, 4)
+    pieces: list[bytes] = []
+    start = 4 + 4 * count
+    for length in lengths:
+        pieces.append(payload[start : start + length])
+        start += length
+    return Vocabulary(tuple(pieces))
+
+
+def _to_json(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        # Prompts are long tuples of integers: nothing to convert in them.
+        return value if not value or isinstance(value[0], int) else [_to_json(item) for item in value]
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _from_json(hint: Any, value: Any) -> Any:
+    return _decoder(hint)(value)
+
+
+@functools.cache
+def _decoder(hint: Any) -> Callable[[Any], Any]:
+    """Return what turns a JSON value into a value of the annotated type."""
+    if is_dataclass(hint):
+        hints = typing.get_type_hints(hint)
+        parts = [(name, _decoder(part)) for name, part in hints.items()]
+        return lambda value: typing.cast(Any, hint)(**{name: decode(value[name]) for name, decode in parts})
+    if hint is bytes:
+        return lambda value: value.encode("latin-1")
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple:
+        item = _decoder(arguments[0])
+        return tuple if item is _as_is else lambda value: tuple(map(item, value))
+    if origin in (typing.Union, types.UnionType):
+        choices = [_decoder(argument) for argument in arguments if argument is not types.NoneType]
+        if len(choices) == 1 and choices[0] is not _as_is:
+            return lambda value: None if value is None else choices[0](value)
+    return _as_is
+
+
+def _as_is(value: Any) -> Any:
+    return value
