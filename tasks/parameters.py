@@ -65,6 +65,30 @@ def validate_parameters(task: Task, parameters: Parameters) -> None:
         _validate(task, parameter, parameters[name])
 
 
+def integer_range(parameters: Parameters, name: str) -> IntegerRange:
+    """Return a parameter that is a range.
+
+    Raises:
+        ParameterError: if it is absent or a choice.
+    """
+    value = parameters.get(name)
+    if not isinstance(value, IntegerRange):
+        raise ParameterError(f"parameter {name} is not a range of integers")
+    return value
+
+
+def choices(parameters: Parameters, name: str) -> tuple[str, ...]:
+    """Return a parameter that is a choice.
+
+    Raises:
+        ParameterError: if it is absent or a range.
+    """
+    value = parameters.get(name)
+    if not isinstance(value, tuple):
+        raise ParameterError(f"parameter {name} is not a choice of names")
+    return value
+
+
 def format_parameter(value: ParameterValue) -> str:
     """Write a value as ``--param`` reads it: ``5``, ``2..19`` or ``a,b``."""
     return str(value) if isinstance(value, IntegerRange) else ",".join(value)

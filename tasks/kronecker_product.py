@@ -1,0 +1,156 @@
+"""Kronecker Product: every entry of A times the whole of B (SALT section 4.2, table 3, appendix K)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from random import Random
+from typing import ClassVar, TypeAlias
+
+from tasks.draws import draw_integer, draw_item
+from tasks.parameters import integer_range
+from tasks.task import (
+    Dependence,
+    IntegerRange,
+    Parameter,
+    ParameterError,
+    Parameters,
+    Problem,
+    ProblemTextError,
+    RangeParameter,
+    Task,
+)
+
+Matrix: TypeAlias = list[list[int]]
+_Shapes: TypeAlias = tuple[tuple[int, int, int, int], ...]
+
+_DIGITS = IntegerRange(-9, 9)
+
+
+class KroneckerProduct(Task):
+    """A (m×n) ⊗ B (p×q) with mn·pq = L, neither matrix a scalar."""
+
+    name: ClassVar[str] = "kronecker_product"
+    title: ClassVar[str] = "Kronecker Product"
+    description: ClassVar[str] = "compute the Kronecker product of two integer matrices"
+    prompt_version: ClassVar[int] = 1
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        RangeParameter("size", 4, 1000, "entries of the product, L = mn·pq; prime numbers are passed over"),
+        RangeParameter("entries", -9, 9, "entries of the two matrices"),
+    )
+    levels: ClassVar[Mapping[str, Parameters]] = {
+        "trivial": {"size": IntegerRange(4, 6), "entries": IntegerRange(0, 3)},
+        "easy": {"size": IntegerRange(8, 16), "entries": IntegerRange(0, 9)},
+        "medium": {"size": IntegerRange(16, 36), "entries": _DIGITS},
+        "hard": {"size": IntegerRange(40, 100), "entries": _DIGITS},
+        "paper": {"size": IntegerRange(40, 290), "entries": _DIGITS},
+    }
+    release_names: ClassVar[tuple[str, ...]] = ("KroneckerProductProblem", "Kronecker Product")
+    dependence: ClassVar[Dependence] = Dependence(
+        inputs="One entry of A and one entry of B.",
+        earlier_atoms="",
+        intervention_caveat="",
+    )
+
+    def generate(self, random: Random, parameters: Parameters) -> tuple[str, str]:
+        """Draw L among the composite numbers of the range, then one of its shapes, then the entries, all uniformly.
+
+        Raises:
+            ParameterError: if the range of ``size`` holds prime numbers only.
+        """
+        size = integer_range(parameters, "size")
+        sizes = [number for number in range(size.low, size.high + 1) if _shapes(number)]
+        if not sizes:
+            raise ParameterError(f"{self.name}: size={size} is prime, so one matrix would be a scalar")
+        rows, columns, inner_rows, inner_columns = draw_item(random, _shapes(draw_item(random, sizes)))
+        entries = integer_range(parameters, "entries")
+        left = _draw_matrix(random, rows, columns, entries)
+        right = _draw_matrix(random, inner_rows, inner_columns, entries)
+        return f"A=\n{_format(left)}\nB=\n{_format(right)}", _format(_product(left, right))
+
+    def solve(self, text: str) -> str:
+        """Return the product, one row per line."""
+        return _format(_product(*_read_matrices(text)))
+
+    def instructions(self) -> str:
+        """Say what the product is and how it is laid out."""
+        return (
+            "Compute the Kronecker product of the matrices A and B: replace every entry of A by that entry times the "
+            "whole matrix B. Write one row of the product per line, entries separated by spaces."
+        )
+
+    def explain(self, problem: Problem) -> str:
+        """Show for every row of the product which entries of A multiply which row of B."""
+        left, right = _read_matrices(problem.text)
+        rows = problem.reference.split("\n")
+        steps = [
+            f"A has {len(left)} rows and {len(left[0])} columns, B has {len(right)} rows and {len(right[0])} columns, "
+            f"so the product has {len(rows)} rows and {len(left[0]) * len(right[0])} columns."
+        ]
+        for index, row in enumerate(rows):
+            outer, inner = divmod(index, len(right))
+            parts = ", ".join(f"{factor} times ({_format([right[inner]])})" for factor in left[outer])
+            steps.append(f"Row {index + 1}: {parts} gives {row}.")
+        return "\n".join(steps)
+
+    def wrong_atom(self, random: Random, problem: Problem, index: int) -> str:
+        """Draw a wrong product of two numbers between the smallest and the largest entry of the problem.
+
+        Where no such product is wrong (all entries equal), it is drawn from the products of -9..9.
+        """
+        right = int(problem.reference.split()[index])
+        entries = [entry for matrix in _read_matrices(problem.text) for row in matrix for entry in row]
+        for low, high in ((min(entries), max(entries)), (_DIGITS.low, _DIGITS.high)):
+            numbers = range(low, high + 1)
+            wrong = sorted({one * other for one in numbers for other in numbers} - {right})
+            if wrong:
+                break
+        return str(draw_item(random, wrong))
+
+
+@cache
+def _shapes(size: int) -> _Shapes:
+    """All (m, n, p, q) with mn·pq = size and mn, pq > 1."""
+    return tuple(
+        (rows, outer // rows, inner_rows, size // outer // inner_rows)
+        for outer in range(2, size // 2 + 1)
+        if size % outer == 0
+        for rows in range(1, outer + 1)
+        if outer % rows == 0
+        for inner_rows in range(1, size // outer + 1)
+        if size // outer % inner_rows == 0
+    )
+
+
+def _draw_matrix(random: Random, rows: int, columns: int, entries: IntegerRange) -> Matrix:
+    return [[draw_integer(random, entries.low, entries.high) for _ in range(columns)] for _ in range(rows)]
+
+
+def _product(left: Matrix, right: Matrix) -> Matrix:
+    return [[one * other for one in outer for other in inner] for outer in left for inner in right]
+
+
+def _format(matrix: Matrix) -> str:
+    return "\n".join(" ".join(map(str, row)) for row in matrix)
+
+
+def _read_matrices(text: str) -> tuple[Matrix, Matrix]:
+    matrices: dict[str, Matrix] = {}
+    current: Matrix | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.strip()
+        if not content:
+            continue
+        if content in ("A=", "B=") and content[0] not in matrices:
+            current = matrices[content[0]] = []
+            continue
+        try:
+            row = [int(entry) for entry in content.split()]
+        except ValueError as error:
+            raise ProblemTextError(f"line {number}: {content!r} is not a row of integers") from error
+        if current is None or (current and len(row) != len(current[0])):
+            raise ProblemTextError(f"line {number}: a row outside A and B or of another length than the first")
+        current.append(row)
+    if not matrices.get("A") or not matrices.get("B"):
+        raise ProblemTextError("the text does not hold 'A=' and 'B=', each followed by rows of integers")
+    return matrices["A"], matrices["B"]

@@ -1,0 +1,52 @@
+"""All tasks by name; a new task is one import and one line here."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from tasks.dna_translation import DnaTranslation
+from tasks.kronecker_product import KroneckerProduct
+from tasks.task import Task
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        DnaTranslation(),
+        KroneckerProduct(),
+    )
+}
+"""The tasks in the order of lists and reports."""
+
+
+class UnknownTaskError(ValueError):
+    """A name that no task has; the message names the nearest one."""
+
+
+def get_task(name: str) -> Task:
+    """Return the task of a name.
+
+    Raises:
+        UnknownTaskError: naming the nearest task and all others.
+    """
+    if name in TASKS:
+        return TASKS[name]
+    raise _unknown(name)
+
+
+def task_for_release_name(name: str) -> Task:
+    """Return the task that the published release calls ``name``; our own names are accepted too.
+
+    Raises:
+        UnknownTaskError: naming the nearest task and all others.
+    """
+    if name in TASKS:
+        return TASKS[name]
+    for task in TASKS.values():
+        if name in task.release_names:
+            return task
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> UnknownTaskError:
+    nearest = get_close_matches(name, list(TASKS), n=1, cutoff=0.0)[0]
+    return UnknownTaskError(f"unknown task {name!r}; did you mean {nearest}? There are: {', '.join(TASKS)}")
