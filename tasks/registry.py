@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from tasks.code import CodeTask
 from tasks.dna_translation import DnaTranslation
 from tasks.kronecker_product import KroneckerProduct
 from tasks.task import Task
+from tasks.words_collection import WordsCollection
 
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
+        CodeTask(),
         DnaTranslation(),
         KroneckerProduct(),
+        WordsCollection(),
     )
 }
 """The tasks in the order of lists and reports."""
