@@ -1,0 +1,175 @@
+"""Turn a conversation into the prompt a model was trained on, by the template that its file carries.
+
+Templates are programs from a stranger's file: they run in jinja2's immutable sandbox, which refuses attributes of
+Python's insides and changes of what it is given, and with the variables and functions that Hugging Face's
+``apply_chat_template`` gives them.  The sandbox cannot stop a template that loops for ever; the child process that
+renders can be ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NoReturn
+
+import jinja2
+import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
+import jinja2.sandbox
+
+from salt_tui.engine.engine import ChatTurn, ModelError
+
+_OPENING, _CLOSING = "<think>", "</think>"
+_LONGEST_REASON = 200
+
+
+class ChatTemplateError(ModelError):
+    """The template is broken or refuses the conversation; one line."""
+
+
+class _GenerationBlock(jinja2.ext.Extension):
+    """``{% generation %}…{% endgeneration %}`` marks assistant tokens for training; here its content is shown."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2 declares it so
+
+    def parse(self, parser: jinja2.parser.Parser) -> list[jinja2.nodes.Node]:
+        """Replace the block by its content."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class ChatTemplate:
+    """A compiled chat template with the variables it sees.
+
+    Args:
+        source: the template's text.
+        bos_token: text of the beginning-of-sequence token, empty where there is none.
+        eos_token: text of the end-of-sequence token, empty where there is none.
+        options: further variables, such as ``enable_thinking``.
+        date: ISO date that ``strftime_now`` shows at midnight, so that a run's prompts never change.
+
+    Raises:
+        ChatTemplateError: the text is no valid template.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        bos_token: str,
+        eos_token: str,
+        options: Mapping[str, bool | int | str],
+        date: str,
+    ) -> None:
+        """Compile the template."""
+        now = datetime.fromisoformat(date)
+        environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, "jinja2.ext.loopcontrols"]
+        )
+        environment.filters["tojson"] = _to_json
+        environment.globals["raise_exception"] = _raise_exception
+        environment.globals["strftime_now"] = lambda form: now.strftime(form)
+        try:
+            self._template = environment.from_string(source)
+        except Exception as error:
+            raise _failed(error) from None
+        self._variables = {
+            "bos_token": bos_token,
+            "eos_token": eos_token,
+            "tools": None,
+            "documents": None,
+            **options,
+        }
+
+    def render(self, turns: Sequence[ChatTurn], generation_prompt: bool = True) -> str:
+        """Return the prompt for a conversation.
+
+        A template that refuses a system turn, or drops its text without a word, gets that text at the beginning of
+        the first user turn instead.
+
+        Args:
+            turns: in order; at most the first is a system turn.
+            generation_prompt: end where the assistant begins to speak.
+
+        Raises:
+            ChatTemplateError: the template fails or refuses the conversation.
+        """
+        if not turns or turns[0].role != "system":
+            return self._render(turns, generation_prompt)
+        try:
+            prompt = self._render(turns, generation_prompt)
+        except ChatTemplateError:
+            return self._render(_without_system(turns), generation_prompt)
+        if turns[0].content.strip() not in prompt:
+            return self._render(_without_system(turns), generation_prompt)
+        return prompt
+
+    def thinking_open(self) -> bool:
+        """Tell whether replies begin inside a ``<think>`` that the generation prompt opens and does not close.
+
+        Only what the generation prompt adds is looked at: system prompts of some templates talk about the tags.
+        """
+        turns = (ChatTurn("user", "-"),)
+        before, after = self.render(turns, generation_prompt=False), self.render(turns)
+        added = after[len(before) :] if after.startswith(before) else after
+        return added.rfind(_OPENING) > added.rfind(_CLOSING)
+
+    def _render(self, turns: Sequence[ChatTurn], generation_prompt: bool) -> str:
+        messages = [{"role": turn.role, "content": turn.content} for turn in turns]
+        try:
+            return self._template.render(messages=messages, add_generation_prompt=generation_prompt, **self._variables)
+        except Exception as error:  # a template is a program and may fail in every way that Python can
+            raise _failed(error) from None
+
+
+def render_plain(turns: Sequence[ChatTurn]) -> str:
+    """Return a completion prompt for a model without a chat template.
+
+    The instructions come first, then one ``Problem:``/``Answer:`` block per worked example and for the problem.  The
+    prompt ends after ``Answer:`` and a line break, where every example's answer begins, so a model that continues
+    text continues with an answer.
+    """
+    blocks: list[str] = []
+    for turn in turns:
+        if turn.role == "system":
+            blocks.append(f"{turn.content.strip()}\n\n")
+        elif turn.role == "user":
+            blocks.append(f"Problem:\n{turn.content.strip()}\n\nAnswer:\n")
+        else:
+            blocks.append(f"{turn.content.strip()}\n\n")
+    return "".join(blocks)
+
+
+def _without_system(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
+    """Move the text of the system turn to the beginning of the first user turn."""
+    system, rest = turns[0], list(turns[1:])
+    if rest and rest[0].role == "user":
+        return [ChatTurn("user", f"{system.content}\n\n{rest[0].content}"), *rest[1:]]
+    return [ChatTurn("user", system.content), *rest]
+
+
+def _raise_exception(message: object) -> NoReturn:
+    raise jinja2.TemplateError(str(message))
+
+
+def _to_json(
+    value: object,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Write JSON without jinja2's escapes for HTML, which models never saw."""
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _failed(error: Exception) -> ChatTemplateError:
+    """Put the template's failure on one line."""
+    place = f" in line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    reason = "".join(character for character in text if character.isprintable())[:_LONGEST_REASON]
+    return ChatTemplateError(
+        f"the chat template fails{place} ({reason}); "
+        'set "template" for this model in models.toml, "none" for plain prompts'
+    )

@@ -1,0 +1,265 @@
+"""From the word after ``-m`` to a checked file and the engine that opens it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from salt_tui.engine.chat_template import ChatTemplate
+from salt_tui.engine.engine import Engine, ModelError
+from salt_tui.engine.gguf_header import GGUFHeader
+from salt_tui.engine.model_files import (
+    MissingModelError,
+    check_file,
+    check_readable,
+    locate,
+    printable,
+    split_names,
+)
+from salt_tui.engine.model_registry import (
+    PLAIN,
+    ModelEntry,
+    ModelKind,
+    ModelRegistry,
+    TemplateOption,
+    load_registry,
+)
+from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
+
+__all__ = [
+    "MissingModelError",
+    "ModelEntry",
+    "ModelKind",
+    "ModelRegistry",
+    "ModelRow",
+    "ResolvedModel",
+    "list_models",
+    "load_registry",
+    "open_engine",
+    "resolve_entry",
+    "resolve_model",
+    "resolve_stored",
+]
+
+SCRIPTED_SUFFIX = ".scripted.json"
+"""A model path with this end is played by the scripted child instead of computed."""
+
+SCRIPTED_COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "salt_tui.engine.scripted_child")
+
+EngineKind = Literal["llama", "scripted"]
+
+_PART = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf$)")
+_CHECK_DATE = "2000-01-01"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """A model that is there and whole.
+
+    Attributes:
+        name: the name in ``models.toml``, or the file's name.
+        path: the file, absolute; the first part of a split model.
+        entry: what ``models.toml`` says, or an entry with the path alone.
+        default_context: tokens per answer when ``-c`` is not given; None chooses by the plan.
+        kind: from the entry, else from the file: without a template ``base``, with a template that knows
+            ``<think>`` ``reasoning``, else ``instruct``.
+        template: for `LoadOptions`: None keeps the file's own, ``""`` asks for plain completion prompts.
+        template_options: for `LoadOptions`.
+        engine: which child opens it.
+    """
+
+    name: str
+    path: Path
+    entry: ModelEntry
+    default_context: int | None
+    kind: ModelKind
+    template: str | None
+    template_options: dict[str, TemplateOption]
+    engine: EngineKind
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files of the model in order; several when it is split."""
+        return tuple(self.path.with_name(name) for name in split_names(self.path.name))
+
+    def to_json(self) -> str:
+        """Write the model as canonical JSON, keys sorted, for a run's record."""
+        value = {
+            "name": self.name,
+            "path": str(self.path),
+            "kind": self.kind,
+            "engine": self.engine,
+            "entry": json.loads(self.entry.to_json()),
+        }
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> ResolvedModel:
+        """Read what `to_json` wrote; the file is not looked at (see `resolve_stored`)."""
+        value = json.loads(text)
+        entry = ModelEntry.from_json(json.dumps(value["entry"]))
+        return _resolved(value["name"], Path(value["path"]), entry, value["kind"], value["engine"])
+
+
+def resolve_model(name_or_path: str, registry: ModelRegistry) -> ResolvedModel:
+    """Resolve what the user wrote after ``-m``: a known name, else the path of a file.
+
+    Raises:
+        ModelError: nothing of that name, or a file that cannot be used; one line that says what to do.
+    """
+    if entry := registry.entries.get(name_or_path):
+        return resolve_entry(name_or_path, entry)
+    path = Path(name_or_path).expanduser()
+    looks_like_path = path.suffix.lower() in (".gguf", ".json") or len(path.parts) > 1
+    if not name_or_path.strip() or not (looks_like_path or _exists(path)):
+        close = difflib.get_close_matches(name_or_path.lower(), registry.entries, n=3, cutoff=0.5)
+        meant = f"; did you mean {', '.join(close)}?" if close else ""
+        raise ModelError(
+            f'no model or file is called "{printable(name_or_path)}"{meant} '
+            "(`salt-tui models list` shows the names; or give the path of a GGUF file)"
+        )
+    path = path.absolute()
+    return resolve_entry(printable(_PART.sub("", path.name).removesuffix(".gguf")), ModelEntry(path=str(path)))
+
+
+def resolve_entry(name: str, entry: ModelEntry) -> ResolvedModel:
+    """Find and check the file of an entry; raises `ModelError`."""
+    return _resolve(name, entry)[0]
+
+
+def _resolve(name: str, entry: ModelEntry) -> tuple[ResolvedModel, GGUFHeader | None]:
+    """Return the header too; a script has none."""
+    path = locate(name, entry).absolute()
+    if entry.template and entry.template != PLAIN:
+        ChatTemplate(entry.template, "", "", entry.template_options, _CHECK_DATE)
+    if path.name.endswith(SCRIPTED_SUFFIX):
+        check_readable(path)
+        return _resolved(name, path, entry, entry.kind or "instruct", "scripted"), None
+    header = check_file(path)
+    return _resolved(name, path, entry, entry.kind or _kind(header, entry.template), "llama"), header
+
+
+def resolve_stored(stored: ResolvedModel) -> ResolvedModel:
+    """Find and check the file of a stored run again, whatever ``models.toml`` says by now.
+
+    The file is taken from where it was, and looked for as the stored entry says when it is gone.  Whether it is the
+    same file is for the caller's hash to tell.
+
+    Raises:
+        ModelError: it is not there or broken.
+    """
+    if not _exists(stored.path):
+        return replace(stored, path=resolve_entry(stored.name, stored.entry).path)
+    if stored.engine == "llama":
+        check_file(stored.path)
+    else:
+        check_readable(stored.path)
+    return stored
+
+
+def _resolved(name: str, path: Path, entry: ModelEntry, kind: ModelKind, engine: EngineKind) -> ResolvedModel:
+    template = "" if entry.template == PLAIN else entry.template
+    return ResolvedModel(name, path, entry, entry.context, kind, template, dict(entry.template_options), engine)
+
+
+def open_engine(resolved: ResolvedModel, log_path: Path) -> Engine:
+    """Start the child that can open the model; nothing is loaded yet.
+
+    Args:
+        resolved: the model.
+        log_path: the file that everything the child prints goes to.
+    """
+    command = SCRIPTED_COMMAND if resolved.engine == "scripted" else LLAMA_COMMAND
+    return EngineProcess(command, log_path)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One line of ``salt-tui models list``; None where the file is not there to tell.
+
+    Attributes:
+        name: for ``-m``.
+        title, description, licence: from ``models.toml``.
+        default: used when ``-m`` is not given.
+        kind: see `ResolvedModel`.
+        path: the file.
+        file_bytes: of all its parts.
+        context: tokens it was trained on.
+        has_template: it carries a chat template or ``models.toml`` gives one.
+        problem: why it cannot be used, one line; None when it can.
+        command: how to fetch it when it is not there.
+    """
+
+    name: str
+    title: str
+    description: str | None
+    licence: str | None
+    default: bool
+    kind: ModelKind | None
+    path: Path | None
+    file_bytes: int | None
+    architecture: str | None
+    quantisation: str | None
+    context: int | None
+    has_template: bool | None
+    problem: str | None
+    command: str | None
+
+    @property
+    def available(self) -> bool:
+        """The model is there and whole."""
+        return self.problem is None
+
+
+def list_models(registry: ModelRegistry) -> list[ModelRow]:
+    """Describe every known model from the header of its file, in the order of ``models.toml``; loads nothing."""
+    return [_row(name, entry, name == registry.default) for name, entry in registry.entries.items()]
+
+
+def _row(name: str, entry: ModelEntry, default: bool) -> ModelRow:
+    problem: str | None = None
+    command: str | None = None
+    resolved: ResolvedModel | None = None
+    header: GGUFHeader | None = None
+    try:
+        resolved, header = _resolve(name, entry)
+    except MissingModelError as error:
+        problem, command = str(error), error.command
+    except ModelError as error:
+        problem, command = str(error), None
+    own = bool(header and header.template)
+    return ModelRow(
+        name=name,
+        title=entry.title or name,
+        description=entry.description,
+        licence=entry.licence,
+        default=default,
+        kind=resolved.kind if resolved else entry.kind,
+        path=resolved.path if resolved else None,
+        file_bytes=sum(path.stat().st_size for path in resolved.files) if resolved else None,
+        architecture=header.architecture if header else None,
+        quantisation=header.quantisation if header else None,
+        context=header.trained_context if header else None,
+        has_template=(own if resolved.template is None else bool(resolved.template)) if resolved else None,
+        problem=problem,
+        command=command,
+    )
+
+
+def _kind(header: GGUFHeader, template: str | None) -> ModelKind:
+    text = header.template if template is None else template
+    if not text or text == PLAIN:
+        return "base"
+    return "reasoning" if "<think>" in text else "instruct"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
