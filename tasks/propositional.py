@@ -63,13 +63,8 @@ class ContradictionError(ValueError):
 
 
 _TOKEN = re.compile(r"\s*(?:(?P<word>p[0-9]{1,9}|True|False)\b|(?P<sign>[∧∨¬→↔(),]))")
-_OPERANDS: dict[str, tuple[int, int | None]] = {
-    "∧": (1, None),
-    "∨": (1, None),
-    "¬": (1, 1),
-    "→": (2, 2),
-    "↔": (2, 2),
-}
+_OPERAND_COUNTS: dict[str, int | None] = {"∧": None, "∨": None, "¬": 1, "→": 2, "↔": 2}
+"""How many operands a connective takes; None: any number from 1."""
 
 
 def parse_formula(text: str) -> Formula:
@@ -88,48 +83,53 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text.rstrip()
         self._position = 0
+        self._column = 1  # of the token read last
 
     def formula(self, depth: int) -> Formula:
-        if depth > MAXIMUM_DEPTH:
-            raise FormulaError(f"column {self._position + 1}: nested deeper than {MAXIMUM_DEPTH}")
-        column = self._position + 1
         token = self._next("a formula")
+        column = self._column
+        if depth > MAXIMUM_DEPTH:
+            raise FormulaError(f"column {column}: nested deeper than {MAXIMUM_DEPTH}")
         if token in ("True", "False"):
             return Constant(token == "True")
         if token.startswith("p"):
             return Variable(int(token[1:]))
-        if token not in _OPERANDS:
+        if token not in _OPERAND_COUNTS:
             raise FormulaError(f"column {column}: a formula expected, found {token!r}")
-        connective = cast(Connective, token)
-        self._expect("(")
+        self._expect("(", "'('")
         operands = [self.formula(depth + 1)]
-        while (token := self._next("',' or ')'")) == ",":
+        while self._expect(",)", "',' or ')'") == ",":
             operands.append(self.formula(depth + 1))
-        if token != ")":
-            raise FormulaError(f"column {self._position}: ',' or ')' expected, found {token!r}")
-        fewest, most = _OPERANDS[connective]
-        if len(operands) < fewest or (most is not None and len(operands) > most):
-            raise FormulaError(f"column {column}: {connective} takes {fewest} operands, found {len(operands)}")
-        return Compound(connective, tuple(operands))
+        count = _OPERAND_COUNTS[token]
+        if count is not None and len(operands) != count:
+            raise FormulaError(f"column {column}: {token} takes {count} operand(s), found {len(operands)}")
+        return Compound(cast(Connective, token), tuple(operands))
 
     def end(self) -> None:
-        if self._position < len(self._text):
-            rest = self._text[self._position :].strip()
-            raise FormulaError(f"column {self._position + 1}: end of the line expected, found {rest[:20]!r}")
+        rest = self._text[self._position :].strip()
+        if rest:
+            raise FormulaError(f"column {self._rest_column()}: end of the line expected, found {rest[:20]!r}")
 
-    def _expect(self, sign: str) -> None:
-        token = self._next(repr(sign))
-        if token != sign:
-            raise FormulaError(f"column {self._position}: {sign!r} expected, found {token!r}")
+    def _expect(self, signs: str, expected: str) -> str:
+        token = self._next(expected)
+        if token not in signs:
+            raise FormulaError(f"column {self._column}: {expected} expected, found {token!r}")
+        return token
 
     def _next(self, expected: str) -> str:
         match = _TOKEN.match(self._text, self._position)
         if match is None:
             rest = self._text[self._position :].strip()
             found = repr(rest[:20]) if rest else "the end"
-            raise FormulaError(f"column {self._position + 1}: {expected} expected, found {found}")
+            raise FormulaError(f"column {self._rest_column()}: {expected} expected, found {found}")
+        token = match["word"] or match["sign"]
         self._position = match.end()
-        return match["word"] or match["sign"]
+        self._column = match.end() - len(token) + 1
+        return token
+
+    def _rest_column(self) -> int:
+        rest = self._text[self._position :]
+        return self._position + len(rest) - len(rest.lstrip()) + 1
 
 
 def formula_variables(formula: Formula) -> Iterator[int]:
