@@ -6,7 +6,10 @@ from difflib import get_close_matches
 
 from tasks.code import CodeTask
 from tasks.dna_translation import DnaTranslation
+from tasks.first_order_logic import FirstOrderLogic
 from tasks.kronecker_product import KroneckerProduct
+from tasks.matrix_multiplication import MatrixMultiplication
+from tasks.maze import Maze
 from tasks.task import Task
 from tasks.words_collection import WordsCollection
 
@@ -15,7 +18,10 @@ TASKS: dict[str, Task] = {
     for task in (
         CodeTask(),
         DnaTranslation(),
+        FirstOrderLogic(),
         KroneckerProduct(),
+        MatrixMultiplication(),
+        Maze(),
         WordsCollection(),
     )
 }

@@ -56,23 +56,26 @@ def clauses_of(formula: str) -> list[Clause]:
     ]
 
 
+def propagate(clauses: list[Clause]) -> tuple[set[int], list[Clause]]:
+    """Return the literals that single-literal clauses force one after the other, and the clauses that remain."""
+    chosen: set[int] = set()
+    while units := {next(iter(clause)) for clause in clauses if len(clause) == 1}:
+        chosen |= units
+        opposites = {-literal for literal in units}
+        clauses = [clause - opposites for clause in clauses if not clause & units]
+    return chosen, clauses
+
+
 def satisfy(clauses: list[Clause]) -> set[int] | None:
     """Return the literals of a model (variables left out are free), or None: unit propagation and branching."""
-    chosen: set[int] = set()
-    while True:
-        if frozenset() in clauses:
-            return None
-        unit = next((clause for clause in clauses if len(clause) == 1), None)
-        if unit is None:
-            break
-        (literal,) = unit
-        chosen.add(literal)
-        clauses = [clause - {-literal} for clause in clauses if literal not in clause]
-    if not clauses:
+    chosen, rest = propagate(clauses)
+    if frozenset() in rest or any(-literal in chosen for literal in chosen):
+        return None
+    if not rest:
         return chosen
-    literal = next(iter(min(clauses, key=len)))
+    literal = next(iter(min(rest, key=len)))
     for choice in (literal, -literal):
-        model = satisfy([*clauses, frozenset([choice])])
+        model = satisfy([*rest, frozenset([choice])])
         if model is not None:
             return chosen | model
     return None
@@ -84,10 +87,11 @@ def solve_again(text: str) -> str:
     for line in assignments.splitlines():
         name, value = line.split(": ")
         clauses.append(frozenset([int(name[1:]) if value == "True" else -int(name[1:])]))
-    model = satisfy(clauses)
+    forced, rest = propagate(clauses)
+    model = satisfy(rest)
     assert model is not None
-    forced = sorted((literal for literal in model if satisfy([*clauses, frozenset([-literal])]) is None), key=abs)
-    return "\n".join(f"p{abs(literal)}: {literal > 0}" for literal in forced)
+    forced |= {literal for literal in model if satisfy([*rest, frozenset([-literal])]) is None}
+    return "\n".join(f"p{abs(literal)}: {literal > 0}" for literal in sorted(forced, key=abs))
 
 
 @pytest.mark.parametrize("level", DIFFICULTIES)
