@@ -1,4 +1,4 @@
-"""Smooth calibration error: the binned error without bins (Błasiok and Nakkiran 2024; the package relplot)."""
+"""Smooth calibration error: the binned error without bins (Błasiok and Nakkiran 2024, as their package relplot)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from numpy.typing import NDArray
 from scoring.scored_units import FloatArray, ScoredUnits
 from scoring.value import NO_UNITS, Value, undefined
 
-GRID = 4096
-"""Cells of [0, 1]; against 65,536 cells the result moved by less than 1e-6 on the golden cases."""
+CELLS = 2048
+"""Cells of [0, 1]; four times as many moved no golden case by more than 1e-4, a twentieth of the tolerance."""
 
-HALVINGS = 24
-"""Bisections of the bandwidth: 2⁻²⁴ is far below the error of the grid."""
+HALVINGS = 14
+"""Bisections of the bandwidth, to 6e-5."""
+
+_DISTANCE: FloatArray = np.minimum(np.arange(2 * CELLS), 2 * CELLS - np.arange(2 * CELLS)) / CELLS
+_HALF_SQUARE: FloatArray = -0.5 * _DISTANCE[_DISTANCE <= 0.5] ** 2
 
 
 def smooth_calibration_error(units: ScoredUnits) -> Value:
     """Return smECE, in [0, 1], lower is better.
 
-    Residuals (confidence − outcome) are spread by a Gaussian kernel reflected at 0 and 1; the error of a bandwidth
-    is the integral of the absolute result, and the value is the bandwidth that equals its own error.  Defined for
-    one unit and one class; undefined without units.
+    Residuals (confidence − outcome) and units are both smoothed by a Gaussian; the error of a bandwidth is the
+    integral of the absolute smoothed residuals over that of the smoothed units, and the value is the error at the
+    bandwidth that equals its own error.  As in relplot the kernel is cut at ±½ and [0, 1] is mirrored at its ends
+    with the ends themselves counted once, which gives units of exactly 0 and 1 half a weight.  Defined for one unit
+    and one class; undefined without units.
 
     Raises:
         ValueError: for confidences outside [0, 1].
@@ -28,35 +33,34 @@ def smooth_calibration_error(units: ScoredUnits) -> Value:
     units.require_probabilities()
     if not units.n:
         return undefined(NO_UNITS)
-    spectrum = _cosine_spectrum(_residuals_on_grid(units) / units.n)
-    decay: FloatArray = -0.5 * (np.pi * np.arange(GRID + 1)) ** 2
+    counts = units.counts / units.n
+    residuals = _mirrored_spectrum(units.values, units.values * counts - units.correct / units.n)
+    density = _mirrored_spectrum(units.values, counts)
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         bandwidth = (low + high) / 2
-        if _error(spectrum, decay * bandwidth**2) > bandwidth:
+        if _error(residuals, density, bandwidth) > bandwidth:
             low = bandwidth
         else:
             high = bandwidth
-    return Value((low + high) / 2)
+    return Value(min(_error(residuals, density, high), 1.0))
 
 
-def _residuals_on_grid(units: ScoredUnits) -> FloatArray:
-    """Return the summed residuals around each cell centre, shape ``(GRID,)``, shared between the two nearest."""
-    values = units.values
-    residuals = values * units.counts - units.correct
-    position = np.clip(values * GRID - 0.5, 0.0, GRID - 1.0)
-    cell = np.minimum(position.astype(np.int64), GRID - 2)
-    upper = (position - cell) * residuals
-    grid: FloatArray = np.bincount(cell, weights=residuals - upper, minlength=GRID)
-    grid[1:] += np.bincount(cell, weights=upper, minlength=GRID)[:-1]
-    return grid
+def _mirrored_spectrum(values: FloatArray, weights: FloatArray) -> NDArray[np.complex128]:
+    """Share each weight between the two grid points around its value, mirror the grid and transform it."""
+    position = values * CELLS
+    cell = np.minimum(position.astype(np.int64), CELLS - 1)
+    upper = (position - cell) * weights
+    grid = np.zeros(CELLS + 1)
+    grid[:-1] = np.bincount(cell, weights=weights - upper, minlength=CELLS)
+    grid[1:] += np.bincount(cell, weights=upper, minlength=CELLS)
+    return np.fft.rfft(np.concatenate((grid, grid[-2:0:-1])))
 
 
-def _cosine_spectrum(grid: FloatArray) -> NDArray[np.complex128]:
-    """Return the spectrum of the grid mirrored at both ends, in which a reflected kernel is a product."""
-    return np.fft.rfft(np.concatenate((grid, grid[::-1])))
-
-
-def _error(spectrum: NDArray[np.complex128], exponent: FloatArray) -> float:
-    smooth = np.fft.irfft(spectrum * np.exp(np.maximum(exponent, -100.0)), 2 * GRID)
-    return float(np.abs(smooth[:GRID]).sum())
+def _error(residuals: NDArray[np.complex128], density: NDArray[np.complex128], bandwidth: float) -> float:
+    """Return the calibration error of one bandwidth; exponents are cut where the kernel is 0 beside 1."""
+    kernel = np.zeros(2 * CELLS)
+    kernel[_DISTANCE <= 0.5] = np.exp(np.maximum(_HALF_SQUARE / bandwidth**2, -100.0))
+    spectrum = np.fft.rfft(kernel)
+    smoothed = np.fft.irfft(residuals * spectrum, 2 * CELLS)[: CELLS + 1]
+    return float(np.abs(smoothed).sum() / np.fft.irfft(density * spectrum, 2 * CELLS)[: CELLS + 1].sum())
