@@ -1,0 +1,32 @@
+"""What can go wrong with the file, in one line for the user."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+
+class StoreError(Exception):
+    """The database cannot be used or refused a row; the message is one line: what, where, what to do."""
+
+
+def explain(error: sqlite3.Error, path: Path) -> StoreError:
+    """Turn an error of SQLite into a `StoreError` that names the file and the way out."""
+    name = getattr(error, "sqlite_errorname", None) or ""
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    detail = " ".join(str(error).split())
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(f"{path} is locked by another program; close it or wait, then try again")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreError(f"the disk that holds {path} is full; nothing half-written was kept; free space and resume")
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreError(f"{path} could not be written or read ({name or detail}); check the disk's space and health")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return StoreError(f"{path} cannot be written; change its permissions or choose another place with --db")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(f"{path} cannot be opened; check that it and its folder exist and may be written")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreError(f"{path} is damaged ({detail}); restore a copy or choose another file with --db")
+    if code == sqlite3.SQLITE_CONSTRAINT:
+        return StoreError(f"{path} refused a row ({detail}); nothing of that transaction was kept")
+    return StoreError(f"{path}: {detail}")

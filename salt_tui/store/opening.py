@@ -1,0 +1,171 @@
+"""Opening the file: what it is, who made it, and a connection with the settings that every reader and writer needs."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Literal
+
+from salt_tui.store import migrations, schema
+from salt_tui.store.errors import StoreError, explain
+
+BUSY_TIMEOUT = 5.0
+"""Seconds to wait for another program's write lock."""
+
+Kind = Literal["absent", "empty", "ours", "foreign"]
+
+
+def identify(path: Path) -> Kind:
+    """Say what a path holds by reading its header, without SQLite, so that nothing of somebody else is touched.
+
+    Raises:
+        StoreError: a folder, a file that cannot be read, or a file that is no database.
+    """
+    try:
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder, not a database; give a file name with --db")
+        with path.open("rb") as file:
+            header = file.read(schema.HEADER_BYTES)
+    except FileNotFoundError:
+        return "absent"
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}); choose another file with --db") from error
+    if not header:
+        return "empty"
+    if not header.startswith(schema.HEADER):
+        raise StoreError(f"{path} is not a database; it was left as it is; choose another file with --db")
+    start = schema.APPLICATION_ID_OFFSET
+    return "ours" if int.from_bytes(header[start : start + 4], "big") == schema.APPLICATION_ID else "foreign"
+
+
+def connect_writer(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
+    """Open a file for writing, creating it and its folder, and bring its schema up to date.
+
+    Raises:
+        StoreError: one line that says why the file cannot be used and what to do.
+    """
+    kind = identify(path)
+    _refuse_foreign(path, kind)
+    _need_writable_folder(path)
+    try:
+        if kind != "ours":
+            _create(path)
+        connection = _connect(path, "rw", busy_timeout)
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+    try:
+        _check_version(connection, path, allow_older=True)
+        migrations.apply(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
+        # In WAL mode NORMAL loses nothing when the program dies and cannot corrupt the file when the power fails;
+        # at worst the last commits before a power cut are gone, and resume computes them again.
+        journal = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        connection.execute(f"PRAGMA synchronous = {'NORMAL' if journal == 'wal' else 'FULL'}")
+    except sqlite3.Error as error:
+        connection.close()
+        raise explain(error, path) from error
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
+    """Open an existing file of ours for reading only; never creates or changes it.
+
+    Raises:
+        StoreError: one line that says why the file cannot be read and what to do.
+    """
+    kind = identify(path)
+    if kind in ("absent", "empty"):
+        raise StoreError(f"there is no database at {path}; `salt-tui run` makes one, --db names another")
+    _refuse_foreign(path, kind)
+    mode = "ro"
+    if not os.access(path.absolute().parent, os.W_OK) and not path.with_name(path.name + "-wal").exists():
+        # A WAL database needs a file beside it even to be read; where none can be made nobody can write either.
+        mode = "ro&immutable=1"
+    try:
+        connection = _connect(path, mode, busy_timeout)
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        _check_version(connection, path, allow_older=False)
+    except sqlite3.Error as error:
+        connection.close()
+        raise explain(error, path) from error
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: Path, mode: str, busy_timeout: float) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=busy_timeout,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _refuse_foreign(path: Path, kind: Kind) -> None:
+    if kind == "foreign":
+        raise StoreError(f"{path} is a database of something else; it was left as it is; choose another with --db")
+
+
+def _need_writable_folder(path: Path) -> None:
+    folder = path.absolute().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the folder {folder} cannot be made ({error.strerror}); choose another place with --db"
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StoreError(f"the folder {folder} cannot be written; choose another place with --db")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise StoreError(f"{path} cannot be written; change its permissions or choose another place with --db")
+
+
+def _check_version(connection: sqlite3.Connection, path: Path, *, allow_older: bool) -> None:
+    found, known = migrations.version(connection), len(migrations.MIGRATIONS)
+    if found > known:
+        raise StoreError(
+            f"{path} was written by a newer salt-tui (schema {found}, this one knows {known}); update salt-tui"
+        )
+    if found < known and not allow_older:
+        raise StoreError(
+            f"{path} was written by an older salt-tui (schema {found}); `salt-tui run` or `resume` on it updates it"
+        )
+
+
+def _create(path: Path) -> None:
+    """Make the file complete under another name first, so that a path never shows a half-made database."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+    try:
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+            migrations.apply(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+        _put_in_place(temporary, path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be made ({error.strerror}); choose another place with --db") from error
+    finally:
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    if path.exists() and path.stat().st_size == 0:
+        temporary.replace(path)
+        return
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        return  # another program made it in the meantime; its file is as good
+    except OSError:
+        temporary.rename(path)  # a file system without hard links

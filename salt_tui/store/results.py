@@ -1,0 +1,171 @@
+"""What read-only queries return: frozen dataclasses for screens, reports and scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, RunState, TokenRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class RunListing:
+    """One line of the list of runs.
+
+    Attributes:
+        run: its number.
+        model: name of the model as the run knew it.
+        tasks: in the order of the plan.
+        method: ``regular`` or ``cot``.
+        state: as stored, but ``interrupted`` for a ``running`` run whose process is gone.
+        created_at, finished_at: ISO 8601, UTC.
+        answers_done, answers: finished answers, and all that the plan asks for.
+        atoms, correct: generated and correct atoms of the finished answers that count (spec 2).
+        exact: result of the exactness check, None when not checked.
+    """
+
+    run: int
+    model: str
+    tasks: tuple[str, ...]
+    difficulty: str
+    method: str
+    state: RunState
+    message: str | None
+    created_at: str
+    finished_at: str | None
+    answers_done: int
+    answers: int
+    atoms: int
+    correct: int
+    exact: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run with everything that ``run`` and ``model`` hold of it."""
+
+    run: int
+    state: RunState
+    message: str | None
+    created_at: str
+    finished_at: str | None
+    model: ModelRecord
+    record: RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """A task's answers and the atoms of those that count: finished and not failed, cancelled or context_full.
+
+    Attributes:
+        task: its name.
+        difficulty, method: as planned.
+        answers, done: planned and finished answers.
+        left_out: finished answers that do not count.
+        atoms: generated atoms, abstained ones included.
+        correct, wrong, redundant, abstained, missing: atoms by status; the first four add up to ``atoms``.
+        reference_atoms: reference atoms of the answers that count.
+        statuses: finished answers by answer status; a status without answers has no key.
+    """
+
+    task: str
+    difficulty: str
+    method: str
+    answers: int
+    done: int
+    left_out: int
+    atoms: int
+    correct: int
+    wrong: int
+    redundant: int
+    abstained: int
+    missing: int
+    reference_atoms: int
+    statuses: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitColumns:
+    """The units of a run as arrays of one length, ordered by generation and index, of the answers that count.
+
+    Attributes:
+        kind: ``atom``, ``line`` or ``generation``.
+        task_names: what the codes in ``task`` stand for, in the order of the plan.
+        task: code of the task.
+        generation: its number.
+        position: of the problem in its task.
+        index: of the unit in its answer.
+        line: that the unit stands on, -1 where there is none.
+        status: code, the place in `schema.UNIT_STATUSES`.
+        confidences: values by confidence function, NaN for NULL.
+    """
+
+    kind: str
+    task_names: tuple[str, ...]
+    task: NDArray[np.int64]
+    generation: NDArray[np.int64]
+    position: NDArray[np.int64]
+    index: NDArray[np.int64]
+    line: NDArray[np.int64]
+    status: NDArray[np.int64]
+    confidences: Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """An answer without its tokens and units; ``generation`` and what follows are None before it is begun.
+
+    Attributes:
+        problem_id: the row in ``problem``.
+        problem: what was asked.
+        generation: its number.
+        attempt, revision: of the answer.
+        prompt_tokens: length of the prompt, in tokens.
+        tokens: stored answer tokens.
+        reply: bytes, None until the answer is finished.
+        stop_reason, extraction, answer_status: None until the answer is finished.
+    """
+
+    problem_id: int
+    problem: ProblemRecord
+    generation: int | None
+    attempt: int | None
+    revision: int | None
+    prompt_tokens: int | None
+    tokens: int
+    reply: bytes | None
+    stop_reason: str | None
+    extraction: str | None
+    answer_status: str | None
+    error: str | None
+    prompt_seconds: float | None
+    decode_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredToken:
+    """A token with its bytes and those of its alternatives, from the vocabulary; bytes need not be whole characters."""
+
+    record: TokenRecord
+    piece: bytes
+    alternative_pieces: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrongAtom:
+    """A generated atom that is not correct, with the model's confidence in it."""
+
+    generation: int
+    task: str
+    position: int
+    index: int
+    line: int | None
+    text: str
+    reference: str | None
+    status: str
+    max_probability: float

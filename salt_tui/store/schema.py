@@ -1,0 +1,284 @@
+"""The tables, views and indices of version 1, and the names and enumerations that the rest of the store shares.
+
+The text below is executed by the first migration and never edited afterwards: a change is a new migration.
+``docs/database.md`` describes every column for people.
+"""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x53414C54
+"""The bytes ``SALT`` in the file's header (offset 68), by which a database of something else is recognised."""
+
+HEADER = b"SQLite format 3\0"
+HEADER_BYTES = 100
+APPLICATION_ID_OFFSET = 68
+
+CONFIDENCE_COLUMNS: tuple[str, ...] = (
+    "perplexity",
+    "log_perplexity",
+    "mean_probability",
+    "median_probability",
+    "max_probability",
+    "logprob_sum",
+    "mean_entropy",
+    "max_entropy",
+    "joint_probability",
+)
+"""One column of ``unit`` per confidence function of spec 3, in the order of `UnitRecord.confidences`."""
+
+UNIT_STATUSES: tuple[str, ...] = ("correct", "wrong", "missing", "redundant", "abstained")
+ANSWER_STATUSES: tuple[str, ...] = (
+    "failed",
+    "cancelled",
+    "context_full",
+    "truncated",
+    "no_answer",
+    "unclosed",
+    "complete",
+)
+"""Spec 2, by precedence."""
+
+LEFT_OUT_STATUSES: tuple[str, ...] = ("failed", "cancelled", "context_full")
+"""Answers that are counted but left out of every metric (spec 2)."""
+
+TABLES = """
+CREATE TABLE model (
+    id INTEGER PRIMARY KEY,
+    sha256 TEXT NOT NULL UNIQUE CHECK (length(sha256) = 64),
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    file_bytes INTEGER NOT NULL CHECK (file_bytes >= 0),
+    description TEXT NOT NULL,
+    architecture TEXT NOT NULL,
+    quantisation TEXT,
+    parameters INTEGER NOT NULL CHECK (parameters >= 0),
+    vocabulary_size INTEGER NOT NULL CHECK (vocabulary_size > 0),
+    trained_context INTEGER NOT NULL CHECK (trained_context >= 0)
+) STRICT;
+
+CREATE TABLE vocabulary (
+    model INTEGER NOT NULL REFERENCES model (id) ON DELETE CASCADE,
+    id INTEGER NOT NULL CHECK (id >= 0),
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (model, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    model INTEGER NOT NULL REFERENCES model (id),
+    model_name TEXT NOT NULL,
+    model_path TEXT NOT NULL,
+    model_entry TEXT NOT NULL CHECK (json_valid(model_entry)),
+    template TEXT,
+    plan TEXT NOT NULL CHECK (json_valid(plan)),
+    plan_hash TEXT NOT NULL,
+    environment TEXT NOT NULL CHECK (json_valid(environment)),
+    environment_hash TEXT NOT NULL,
+    exact INTEGER CHECK (exact IN (0, 1)),
+    warnings TEXT NOT NULL CHECK (json_valid(warnings)),
+    state TEXT NOT NULL CHECK (state IN ('running', 'interrupted', 'failed', 'finished')),
+    message TEXT,
+    created_at TEXT NOT NULL,
+    finished_at TEXT,
+    lease_pid INTEGER,
+    lease_host TEXT,
+    lease_process_start TEXT,
+    lease_heartbeat TEXT,
+    CHECK ((state = 'finished') = (finished_at IS NOT NULL)),
+    CHECK ((lease_pid IS NULL) = (lease_host IS NULL)),
+    CHECK ((lease_pid IS NULL) = (lease_heartbeat IS NULL))
+) STRICT;
+CREATE INDEX run_model ON run (model);
+
+CREATE TABLE problem (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    task TEXT NOT NULL,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    content_id TEXT NOT NULL,
+    difficulty TEXT NOT NULL,
+    seed TEXT NOT NULL CHECK (seed NOT GLOB '*[^0-9]*' AND seed <> ''),
+    method TEXT NOT NULL,
+    text TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    reference_atoms INTEGER NOT NULL CHECK (reference_atoms >= 0),
+    reference_lines INTEGER NOT NULL CHECK (reference_lines >= 0),
+    UNIQUE (run, task, position),
+    UNIQUE (run, task, content_id)
+) STRICT;
+
+CREATE TABLE generation (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    problem INTEGER NOT NULL UNIQUE REFERENCES problem (id) ON DELETE CASCADE,
+    attempt INTEGER NOT NULL CHECK (attempt >= 1),
+    revision INTEGER NOT NULL DEFAULT 0 CHECK (revision >= 0),
+    prompt_tokens TEXT NOT NULL CHECK (json_valid(prompt_tokens)),
+    preamble INTEGER NOT NULL CHECK (preamble >= 0),
+    reply BLOB,
+    stop_reason TEXT CHECK (stop_reason IN ('end', 'length', 'context', 'cancelled', 'failed')),
+    extraction TEXT CHECK (extraction IN ('fenced', 'unclosed', 'none', 'thinking_only')),
+    answer_status TEXT CHECK (answer_status IN
+        ('failed', 'cancelled', 'context_full', 'truncated', 'no_answer', 'unclosed', 'complete')),
+    error TEXT,
+    prompt_seconds REAL CHECK (prompt_seconds >= 0),
+    decode_seconds REAL CHECK (decode_seconds >= 0),
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    CHECK ((stop_reason IS NULL) = (reply IS NULL)),
+    CHECK ((stop_reason IS NULL) = (extraction IS NULL)),
+    CHECK ((stop_reason IS NULL) = (answer_status IS NULL)),
+    CHECK ((stop_reason IS NULL) = (ended_at IS NULL))
+) STRICT;
+
+CREATE TABLE token (
+    generation INTEGER NOT NULL REFERENCES generation (id) ON DELETE CASCADE,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    id INTEGER NOT NULL CHECK (id >= 0),
+    byte_start INTEGER NOT NULL CHECK (byte_start >= 0),
+    byte_end INTEGER NOT NULL CHECK (byte_end >= byte_start),
+    log_probability REAL NOT NULL CHECK (log_probability <= 0),
+    entropy REAL NOT NULL CHECK (entropy >= 0),
+    alternatives TEXT NOT NULL,
+    forced INTEGER NOT NULL CHECK (forced IN (0, 1)),
+    PRIMARY KEY (generation, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE unit (
+    generation INTEGER NOT NULL REFERENCES generation (id) ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('atom', 'line', 'generation')),
+    "index" INTEGER NOT NULL CHECK ("index" >= 0),
+    line INTEGER CHECK (line >= 0),
+    text TEXT,
+    reference TEXT,
+    status TEXT NOT NULL CHECK (status IN ('correct', 'wrong', 'missing', 'redundant', 'abstained')),
+    token_start INTEGER CHECK (token_start >= 0),
+    token_end INTEGER CHECK (token_end >= token_start),
+    byte_start INTEGER CHECK (byte_start >= 0),
+    byte_end INTEGER CHECK (byte_end >= byte_start),
+    perplexity REAL CHECK (perplexity >= 1),
+    log_perplexity REAL CHECK (log_perplexity >= 0),
+    mean_probability REAL CHECK (mean_probability BETWEEN 0 AND 1),
+    median_probability REAL CHECK (median_probability BETWEEN 0 AND 1),
+    max_probability REAL CHECK (max_probability BETWEEN 0 AND 1),
+    logprob_sum REAL CHECK (logprob_sum <= 0),
+    mean_entropy REAL CHECK (mean_entropy >= 0),
+    max_entropy REAL CHECK (max_entropy >= 0),
+    joint_probability REAL CHECK (joint_probability BETWEEN 0 AND 1),
+    PRIMARY KEY (generation, kind, "index"),
+    CHECK ((status = 'missing') = (text IS NULL)),
+    CHECK (status <> 'redundant' OR reference IS NULL),
+    CHECK (reference IS NOT NULL OR status IN ('redundant', 'abstained')),
+    CHECK ((token_start IS NULL) = (token_end IS NULL)),
+    CHECK ((byte_start IS NULL) = (byte_end IS NULL)),
+    CHECK (text IS NOT NULL OR (byte_start IS NULL AND token_start IS NULL AND max_probability IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX unit_atom_status ON unit (generation, status, max_probability) WHERE kind = 'atom';
+
+CREATE TABLE probe (
+    id INTEGER PRIMARY KEY,
+    generation INTEGER NOT NULL REFERENCES generation (id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    scope TEXT NOT NULL CHECK (scope IN ('response', 'unit', 'broadcast')),
+    kind TEXT,
+    "index" INTEGER,
+    prompt_tokens TEXT NOT NULL CHECK (json_valid(prompt_tokens)),
+    reply BLOB NOT NULL,
+    confidence REAL CHECK (confidence BETWEEN 0 AND 1),
+    error TEXT,
+    created_at TEXT NOT NULL,
+    CHECK ((scope = 'response') = ("index" IS NULL)),
+    CHECK ((kind IS NULL) = ("index" IS NULL)),
+    FOREIGN KEY (generation, kind, "index") REFERENCES unit (generation, kind, "index") ON DELETE CASCADE
+) STRICT;
+CREATE INDEX probe_unit ON probe (generation, kind, "index");
+
+CREATE TABLE intervention (
+    id INTEGER PRIMARY KEY,
+    generation INTEGER NOT NULL REFERENCES generation (id) ON DELETE CASCADE,
+    target INTEGER NOT NULL CHECK (target >= 0),
+    kind TEXT NOT NULL CHECK (kind IN ('baseline', 'correction', 'corruption', 'mixed', 'manual')),
+    seed TEXT,
+    edits TEXT NOT NULL CHECK (json_valid(edits)),
+    forced_tokens TEXT NOT NULL CHECK (json_valid(forced_tokens)),
+    reply BLOB NOT NULL,
+    text TEXT,
+    reference TEXT NOT NULL,
+    correct INTEGER CHECK (correct IN (0, 1)),
+    reference_log_probability REAL CHECK (reference_log_probability <= 0),
+    treatment_global REAL CHECK (treatment_global BETWEEN -1 AND 1),
+    treatment_local REAL CHECK (treatment_local BETWEEN -1 AND 1),
+    error TEXT,
+    created_at TEXT NOT NULL,
+    CHECK (kind <> 'baseline' OR edits = '[]')
+) STRICT;
+CREATE INDEX intervention_generation ON intervention (generation, target);
+"""
+
+VIEWS = """
+CREATE VIEW atom_view AS
+SELECT
+    run.id AS run, run.model_name AS model, problem.task, problem.position, problem.content_id, problem.difficulty,
+    problem.method, generation.id AS generation, generation.answer_status,
+    unit."index", unit.line, unit.text, unit.reference, unit.status,
+    CASE WHEN unit.status <> 'missing' THEN unit.status = 'correct' END AS correct,
+    unit.perplexity, unit.log_perplexity, unit.mean_probability, unit.median_probability, unit.max_probability,
+    unit.logprob_sum, unit.mean_entropy, unit.max_entropy, unit.joint_probability,
+    unit.token_start, unit.token_end, unit.byte_start, unit.byte_end
+FROM run
+JOIN problem ON problem.run = run.id
+JOIN generation ON generation.problem = problem.id
+JOIN unit ON unit.generation = generation.id AND unit.kind = 'atom';
+
+CREATE VIEW reliability_view AS
+WITH binned AS (
+    SELECT
+        problem.run, problem.task, unit.max_probability AS confidence, unit.status = 'correct' AS correct,
+        max(1, CAST(unit.max_probability * 15 AS INTEGER)
+            + (unit.max_probability * 15 > CAST(unit.max_probability * 15 AS INTEGER))) AS bin
+    FROM problem
+    JOIN generation ON generation.problem = problem.id
+    JOIN unit ON unit.generation = generation.id AND unit.kind = 'atom'
+    WHERE generation.answer_status NOT IN ('failed', 'cancelled', 'context_full')
+        AND unit.status IN ('correct', 'wrong', 'redundant') AND unit.max_probability IS NOT NULL
+)
+SELECT
+    run, task, bin, (bin - 1) / 15.0 AS lower, bin / 15.0 AS upper, count(*) AS atoms,
+    avg(confidence) AS mean_confidence, avg(correct) AS accuracy, avg(confidence) - avg(correct) AS gap
+FROM binned
+GROUP BY run, task, bin;
+
+CREATE VIEW run_summary AS
+WITH answer AS (
+    SELECT
+        problem.run, problem.task, problem.difficulty, problem.method, problem.reference_atoms,
+        generation.id, generation.stop_reason IS NOT NULL AS done,
+        coalesce(generation.answer_status NOT IN ('failed', 'cancelled', 'context_full'), 0) AS counted
+    FROM problem LEFT JOIN generation ON generation.problem = problem.id
+), total AS (
+    SELECT
+        run, task, min(difficulty) AS difficulty, min(method) AS method, count(*) AS answers, sum(done) AS done,
+        sum(done AND NOT counted) AS left_out, sum(iif(counted, reference_atoms, 0)) AS reference_atoms,
+        sum(iif(counted, (SELECT count(*) FROM unit WHERE unit.generation = answer.id AND unit.kind = 'atom'
+            AND unit.status = 'correct'), 0)) AS correct,
+        sum(iif(counted, (SELECT count(*) FROM unit WHERE unit.generation = answer.id AND unit.kind = 'atom'
+            AND unit.status = 'wrong'), 0)) AS wrong,
+        sum(iif(counted, (SELECT count(*) FROM unit WHERE unit.generation = answer.id AND unit.kind = 'atom'
+            AND unit.status = 'redundant'), 0)) AS redundant,
+        sum(iif(counted, (SELECT count(*) FROM unit WHERE unit.generation = answer.id AND unit.kind = 'atom'
+            AND unit.status = 'abstained'), 0)) AS abstained,
+        sum(iif(counted, (SELECT count(*) FROM unit WHERE unit.generation = answer.id AND unit.kind = 'atom'
+            AND unit.status = 'missing'), 0)) AS missing
+    FROM answer
+    GROUP BY run, task
+), tally AS (
+    SELECT *, correct + wrong + redundant + abstained AS atoms FROM total
+)
+SELECT
+    tally.run, run.model_name AS model, run.state, run.created_at, tally.task, tally.difficulty, tally.method,
+    tally.answers, tally.done, tally.left_out, tally.atoms, tally.correct, tally.wrong, tally.redundant,
+    tally.abstained, tally.missing, tally.reference_atoms,
+    CAST(tally.correct AS REAL) / nullif(tally.atoms, 0) AS precision,
+    CAST(tally.correct AS REAL) / nullif(tally.reference_atoms, 0) AS recall,
+    CAST(tally.redundant AS REAL) / nullif(tally.atoms, 0) AS redundancy
+FROM tally JOIN run ON run.id = tally.run;
+"""
