@@ -6,7 +6,6 @@ transaction.  Nothing here depends on the order in which sequences end.
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections import deque
@@ -25,6 +24,7 @@ from salt_tui.engine.engine import (
     StopReason,
     Token,
 )
+from salt_tui.engine.process import describe_death
 from salt_tui.runner.errors import RunFailedError
 from salt_tui.runner.events import (
     AnswerFinished,
@@ -41,7 +41,7 @@ from salt_tui.runner.events import (
 from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
 from salt_tui.runner.plan import RunPlan, SamplingPlan
 from salt_tui.runner.prompting import EncodedProblem
-from salt_tui.store.records import GenerationEnd, UnitRecord
+from salt_tui.store.records import GenerationEnd, RunState, UnitRecord
 from salt_tui.store.store import PendingProblem, Store
 from scoring.answer_status import LEFT_OUT, answer_status
 from scoring.confidence import CONFIDENCE_FUNCTIONS
@@ -103,7 +103,7 @@ class Experiment:
         self._emit = emit
         self._stop = stop
         self._waiting: deque[tuple[PendingProblem, int]] = deque(
-            (problem, problem.attempt) for problem in ready.pending
+            (problem, max(1, problem.attempt)) for problem in ready.pending
         )
         self._flights: dict[int, _Flight] = {}
         self._limits = {task.task: task.max_tokens for task in ready.plan.tasks}
@@ -138,7 +138,7 @@ class Experiment:
     def _submit(self, problem: PendingProblem, attempt: int) -> None:
         encoded = self._ready.prompts[problem.id]
         generation = self._store.begin_generation(problem.id, encoded.prompt, encoded.preamble, attempt)
-        record = problem.record
+        record = problem.problem
         reference = split_reference(get_task(record.task), record.reference)
         self._flights[generation] = _Flight(
             problem=problem,
@@ -194,12 +194,12 @@ class Experiment:
             self._store.add_units(generation, changes.units)
             for unit in changes.units:
                 if unit.kind != "generation":
-                    self._emit(_scored(generation, flight.problem.record.task, unit))
+                    self._emit(_scored(generation, flight.problem.problem.task, unit))
 
     def _take_end(self, generation: int, flight: _Flight, event: SequenceEnded) -> None:
         if event.stop_reason == "failed" and flight.attempt < ATTEMPTS:
             del self._flights[generation]
-            self._emit(Notice(f"answer {flight.problem.record.position} failed, tried again: {event.message}"))
+            self._emit(Notice(f"answer {flight.problem.problem.position} failed, tried again: {event.message}"))
             self._retry(generation, flight.problem, flight.attempt + 1)
             return
         self._finish(generation, flight, event.stop_reason, event.message)
@@ -228,7 +228,7 @@ class Experiment:
         )
         del self._flights[generation]
         self._fruitless_crashes = 0
-        record = flight.problem.record
+        record = flight.problem.problem
         self._emit(
             AnswerFinished(
                 generation=generation,
@@ -248,11 +248,10 @@ class Experiment:
         self._store.flush()
         self._fruitless_crashes += 1
         lost, self._flights = self._flights, {}
-        cause = f"the model process died ({_exit_words(death.exit_code)})"
+        cause = f"the model process died: {describe_death(death)}"
         if self._fruitless_crashes >= FRUITLESS_CRASHES:
-            last = f": {death.log_tail[-1]}" if death.log_tail else ""
-            raise RunFailedError(f"{cause} {FRUITLESS_CRASHES} times without finishing an answer{last}")
-        self._emit(Notice(f"{cause}; restarted, {len(lost)} answers are tried again; log: {self._engine.log_path}"))
+            raise RunFailedError(f"{cause}; {FRUITLESS_CRASHES} times without finishing an answer")
+        self._emit(Notice(f"{cause}; it is started again and {len(lost)} answers are tried again"))
         self._engine.restart()
         for generation, flight in lost.items():
             attempt = flight.attempt + flight.started
@@ -264,7 +263,7 @@ class Experiment:
     def _give_up(self, generation: int, flight: _Flight, cause: str) -> None:
         encoded = self._ready.prompts[flight.problem.id]
         self._store.begin_generation(flight.problem.id, encoded.prompt, encoded.preamble, flight.attempt)
-        blank = self._new_answer(flight.problem.record.task, flight.reference)
+        blank = self._new_answer(flight.problem.problem.task, flight.reference)
         self._flights[generation] = replace(flight, answer=blank)
         self._finish(generation, self._flights[generation], "failed", cause)
 
@@ -293,7 +292,7 @@ class Experiment:
             self._heartbeat = now
             self._store.heartbeat(self._ready.run)
 
-    def _end(self, state: str, message: str | None) -> str:
+    def _end(self, state: RunState, message: str | None) -> str:
         self._store.flush()
         self._store.release(self._ready.run, state, message)
         self._emit(RunEnded(self._ready.run, state, message))
@@ -302,9 +301,7 @@ class Experiment:
 
 def _scored(generation: int, task: str, unit: UnitRecord) -> AtomScored:
     confidences = {
-        name: value
-        for name, value in zip(CONFIDENCE_FUNCTIONS, unit.confidences, strict=True)
-        if value is not None
+        name: value for name, value in zip(CONFIDENCE_FUNCTIONS, unit.confidences, strict=True) if value is not None
     }
     return AtomScored(
         generation=generation,
@@ -328,12 +325,3 @@ def _sampling(plan: SamplingPlan, content_id: str) -> Sampling:
         min_p=plan.min_p,
         seed=derive_seed("sampler", plan.seed, content_id),
     )
-
-
-def _exit_words(code: int) -> str:
-    if code < 0:
-        try:
-            return signal.Signals(-code).name
-        except ValueError:
-            return f"signal {-code}"
-    return f"exit code {code}"

@@ -111,6 +111,12 @@ class Environment:
     exactness: dict[str, float]
     exact: bool | None
 
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a stored environment."""
+        data = json.loads(text)
+        return cls(**{**data, "devices": tuple(data["devices"])})
+
 
 def canonical_json(value: RunPlan | Environment) -> str:
     """Return the one JSON text of a plan or environment: sorted keys, no spaces, UTF-8, no NaN."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from salt_tui.engine.engine import ChatTurn, Engine
-from tasks.prompts import assistant_answer, conversation
-from tasks.task import Method, Problem, Task, Turn
+from tasks.prompts import conversation, worked_answer
+from tasks.task import Method, Problem, Task
 
 SENTINELS = ("0", "A")
 """Two problem texts whose prompts agree exactly up to the problem: their common token prefix is the preamble."""
@@ -43,18 +43,11 @@ def encode_problems(
     """
     if not problems:
         return []
-    difficulty = problems[0].difficulty
-    sentinels = [Problem(task.name, text, "", difficulty, 0) for text in SENTINELS]
-    first, second, *prompts = engine.encode(
-        [chat_turns(conversation(task, problem, method, shots)) for problem in (*sentinels, *problems)]
-    )
+    opening = [ChatTurn(turn.role, turn.content) for turn in conversation(task, problems[0], method, shots)[:-1]]
+    texts = (*SENTINELS, *(problem.text for problem in problems))
+    first, second, *prompts = engine.encode([[*opening, ChatTurn("user", text)] for text in texts])
     preamble = first[: common_prefix(first, second)]
     return [EncodedProblem(prompt, common_prefix(preamble, prompt[:-1])) for prompt in prompts]
-
-
-def chat_turns(turns: Sequence[Turn]) -> list[ChatTurn]:
-    """Hand a task's conversation to the engine's type."""
-    return [ChatTurn(turn.role, turn.content) for turn in turns]
 
 
 def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
@@ -73,8 +66,8 @@ def answer_limit(engine: Engine, task: Task, problems: Sequence[Problem], method
         method: ``cot`` counts the explanation in.
         reasoning: the model thinks first.
     """
-    longest = max(problems, key=lambda problem: len(assistant_answer(task, problem, method)))
-    tokens = len(engine.tokenize(assistant_answer(task, longest, method).encode()))
+    longest = max(problems, key=lambda problem: len(worked_answer(task, problem, method)))
+    tokens = len(engine.tokenize(worked_answer(task, longest, method).encode()))
     return ANSWER_ALLOWANCE * tokens + ANSWER_MARGIN + (THINKING_ALLOWANCE if reasoning else 0)
 
 

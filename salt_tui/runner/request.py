@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -51,7 +52,7 @@ class RunRequest:
     shots: int | None = None
     parameters: tuple[str, ...] = ()
     max_tokens: int | None = None
-    sampling: SamplingPlan = SamplingPlan()
+    sampling: SamplingPlan = field(default_factory=SamplingPlan)
     engine: EngineOptions = field(default_factory=EngineOptions)
 
 
@@ -85,8 +86,24 @@ def check_request(request: RunRequest) -> tuple[RequestedTask, ...]:
     _require(bool(names), "no task named: --tasks NAME,NAME or --tasks all")
     tasks = [get_task(name) for name in names]
     return tuple(
-        RequestedTask(task, level_parameters(task, request.difficulty, request.parameters)) for task in tasks
+        RequestedTask(task, level_parameters(task, request.difficulty, overrides))
+        for task, overrides in zip(tasks, _overrides(tasks, request.parameters), strict=True)
     )
+
+
+def _overrides(tasks: Sequence[Task], texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Give each task the ``--param`` texts it has a parameter for; one that no task knows goes to the first.
+
+    There it raises the `ParameterError` that names the nearest.
+    """
+    known = [{parameter.name for parameter in task.parameters} for task in tasks]
+    shares: list[list[str]] = [[] for _ in tasks]
+    for text in texts:
+        name = text.partition("=")[0].strip()
+        takers = [share for share, names in zip(shares, known, strict=True) if name in names] or shares[:1]
+        for share in takers:
+            share.append(text)
+    return [tuple(share) for share in shares]
 
 
 def method_of(name: str) -> Method:

@@ -1,0 +1,52 @@
+# Everything a contributor or a newcomer runs.  `make demo` and `make test` work from nothing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+DEMO_DB := demo.db
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
+	@rm -f $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
+	$(BIN)/salt-tui run -m smollm2 --tasks all --difficulty trivial --limit 8 --seed 1 --db $(DEMO_DB)
+	@echo
+	@echo "Every atom is in $(DEMO_DB).  More: $(BIN)/salt-tui report --db $(DEMO_DB)"
+
+test: $(VENV)/.test check  ## install what tests need and run them all
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.test  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.test  ## measure speed, as ratios against peers in the same run
+	$(BIN)/python -m tools.bench_scoring
+
+clean:
+	rm -rf $(VENV) $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { echo "salt-tui needs Python 3.11 or newer: install it, or name it: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "Python cannot make a virtual environment: install python3-venv" >&2; exit 1; }
+
+# llama-cpp-python is built from source once; pip keeps the result in its cache.
+.PHONY: compiler
+compiler: $(VENV)/bin/python
+	@$(BIN)/python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("llama_cpp") is None)' \
+	  || command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null \
+	  || { echo "llama.cpp is built from source: install a C++ compiler (Debian: apt install g++, Fedora: dnf install gcc-c++, macOS: xcode-select --install)" >&2; exit 1; }
+
+$(VENV)/.demo: pyproject.toml constraints.txt | compiler
+	@echo "Installing; the first time, llama.cpp is compiled: about five minutes on two cores."
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | compiler
+	@echo "Installing; the first time, llama.cpp is compiled: about five minutes on two cores."
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[demo,test]'
+	@touch $@

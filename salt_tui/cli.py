@@ -1,0 +1,296 @@
+"""The command line (design 5): parses, calls `salt_tui.commands`, prints nothing itself.
+
+Imports are inside the commands: importing numpy alone would double the time of ``--help``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from typer.main import get_command
+
+from salt_tui.commands.failures import DONE, INTERRUPTED, USAGE, report_failure, say
+
+app = typer.Typer(
+    name="salt-tui",
+    help="Find out how often a local GGUF model is right, and whether it knows when it is wrong.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+tasks_app = typer.Typer(help="The tasks: list them, show a problem, solve problem texts.", no_args_is_help=True)
+models_app = typer.Typer(
+    help="The models of models.toml: what is there, and how to get the rest.", no_args_is_help=True
+)
+app.add_typer(tasks_app, name="tasks")
+app.add_typer(models_app, name="models")
+
+
+class DisplayMode(StrEnum):
+    """How a run reports while it works."""
+
+    RICH = "rich"
+    PLAIN = "plain"
+    NONE = "none"
+
+
+class ReportFormat(StrEnum):
+    """How a report is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+
+
+class UnitChoice(StrEnum):
+    """What is labelled."""
+
+    ATOM = "atom"
+    LINE = "line"
+    GENERATION = "generation"
+
+
+class FlashAttention(StrEnum):
+    """Values of ``-fa``."""
+
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
+Database = Annotated[Path | None, typer.Option("--db", help="SQLite file; default: SALT_TUI_DB or the data folder.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout and nothing else.")]
+RunArgument = Annotated[str, typer.Argument(metavar="[RUN|latest]", help="Number of the run.")]
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code: 0 done, 1 failed, 2 usage or unusable model, 130 interrupted."""
+    command = get_command(app)
+    try:
+        code = command.main(args=list(arguments), prog_name="salt-tui", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except BrokenPipeError:
+        # The reader of stdout has gone (`| head`); Python would complain again when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except typer.Exit as exit_request:
+        return exit_request.exit_code
+    except typer.Abort:
+        return INTERRUPTED
+    except SystemExit as exit_request:
+        return exit_request.code if isinstance(exit_request.code, int) else USAGE
+    except BaseException as error:
+        format_message = getattr(error, "format_message", None)
+        if callable(format_message):  # a usage error of the parser
+            say(f"{format_message()} (salt-tui --help)")
+            return USAGE
+        return report_failure(error)
+
+
+@app.command()
+def run(
+    model: Annotated[str, typer.Option("-m", "--model", help="Name from models.toml or path to a GGUF.")] = "smollm2",
+    tasks: Annotated[str, typer.Option("--tasks", help="Names joined by commas, or all.")] = "all",
+    difficulty: Annotated[str, typer.Option("--difficulty", help="trivial, easy, medium, hard or paper.")] = "easy",
+    limit: Annotated[int, typer.Option("--limit", help="Problems per task.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", help="Draws the problems.")] = 0,
+    method: Annotated[str, typer.Option("--method", help="regular, or cot: reason first.")] = "regular",
+    shots: Annotated[int | None, typer.Option("--shots", help="Worked examples before the problem.")] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", help="key=value of a task; repeatable.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("-n", help="Tokens per answer; default: from the longest right answer.")
+    ] = None,
+    temperature: Annotated[float, typer.Option("--temp", help="0 is greedy.")] = 0.0,
+    top_k: Annotated[int, typer.Option("--top-k", help="0 keeps all.")] = 0,
+    top_p: Annotated[float, typer.Option("--top-p", help="1 keeps all.")] = 1.0,
+    min_p: Annotated[float, typer.Option("--min-p", help="0 keeps all.")] = 0.0,
+    sampler_seed: Annotated[int, typer.Option("--sampler-seed", help="Draws tokens when --temp > 0.")] = 0,
+    context: Annotated[
+        int | None, typer.Option("-c", help="Context per answer, tokens; default: what is needed.")
+    ] = None,
+    width: Annotated[int, typer.Option("-np", help="Answers decoded at once: 1, 2, 3 or a multiple of 4.")] = 4,
+    threads: Annotated[int | None, typer.Option("-t", help="Threads; default: physical cores.")] = None,
+    batch: Annotated[int, typer.Option("-b", help="Prompt tokens per call.")] = 512,
+    micro_batch: Annotated[int, typer.Option("-ub", help="Prompt tokens per computation.")] = 512,
+    gpu_layers: Annotated[str, typer.Option("-ngl", help="Layers on the GPU: auto, all or a count.")] = "auto",
+    flash_attention: Annotated[FlashAttention, typer.Option("-fa", help="Flash attention.")] = FlashAttention.AUTO,
+    key_type: Annotated[str, typer.Option("-ctk", help="Type of the KV cache's keys.")] = "f16",
+    value_type: Annotated[str, typer.Option("-ctv", help="Type of the KV cache's values.")] = "f16",
+    database: Database = None,
+    display: Annotated[DisplayMode | None, typer.Option("--display", help="Default: rich on a terminal.")] = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Evaluate a model: ask, decode, score every atom, store it."""
+    from salt_tui.commands.run import run_new
+    from salt_tui.runner.plan import SamplingPlan
+    from salt_tui.runner.request import EngineOptions, RunRequest
+
+    request = RunRequest(
+        model=model,
+        tasks=tuple(name.strip() for name in tasks.split(",") if name.strip()),
+        difficulty=difficulty,
+        limit=limit,
+        seed=seed,
+        method=method,
+        shots=shots,
+        parameters=tuple(param or ()),
+        max_tokens=max_tokens,
+        sampling=SamplingPlan(temperature, top_k, top_p, min_p, sampler_seed),
+        engine=EngineOptions(
+            gpu_layers=_gpu_layers(gpu_layers),
+            width=width,
+            context=context,
+            threads=threads,
+            batch=batch,
+            micro_batch=micro_batch,
+            flash_attention=flash_attention.value,
+            key_type=key_type,
+            value_type=value_type,
+        ),
+    )
+    return run_new(request, database, display.value if display else None, json_output=json_output)
+
+
+@app.command()
+def resume(
+    run: RunArgument = "latest",
+    allow_environment_change: Annotated[
+        bool, typer.Option("--allow-environment-change", help="Go on elsewhere; the run is marked not exact.")
+    ] = False,
+    threads: Annotated[int | None, typer.Option("-t", help="Threads; default: as the run began.")] = None,
+    database: Database = None,
+    display: Annotated[DisplayMode | None, typer.Option("--display", help="Default: rich on a terminal.")] = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Go on with an interrupted run; a finished one is left as it is."""
+    from salt_tui.commands.run import run_again
+
+    return run_again(
+        run,
+        database,
+        display.value if display else None,
+        json_output=json_output,
+        allow_environment_change=allow_environment_change,
+        threads=threads,
+    )
+
+
+@app.command()
+def report(
+    run: RunArgument = "latest",
+    output: Annotated[ReportFormat, typer.Option("--format", help="table, json, csv or md.")] = ReportFormat.TABLE,
+    database: Database = None,
+) -> int:
+    """Print how right and how calibrated a run is."""
+    from salt_tui.commands.report import print_report
+
+    return print_report(run, database, output.value)
+
+
+@app.command()
+def export(
+    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="File ending in .csv, .jsonl or .db.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    database: Database = None,
+) -> int:
+    """Write a run to a file; the format follows from its name."""
+    from salt_tui.commands.export import export_to
+
+    return export_to(run, output, database, overwrite=force)
+
+
+@tasks_app.command("list")
+def tasks_list(json_output: JsonOption = False) -> int:
+    """List the tasks."""
+    from salt_tui.commands.tasks import list_tasks
+
+    return list_tasks(json_output=json_output)
+
+
+@tasks_app.command("show")
+def tasks_show(
+    task: Annotated[str, typer.Argument(help="Name of the task.")],
+    difficulty: Annotated[str, typer.Option("--difficulty", help="trivial, easy, medium, hard or paper.")] = "easy",
+    seed: Annotated[int, typer.Option("--seed", help="Draws the problems.")] = 0,
+    method: Annotated[str, typer.Option("--method", help="regular or cot.")] = "regular",
+    shots: Annotated[int | None, typer.Option("--shots", help="Worked examples before the problem.")] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", help="key=value; repeatable.")] = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Print parameters, prompt and reference of a level's problem 0."""
+    from salt_tui.commands.tasks import show_task
+
+    return show_task(task, difficulty, seed, method, shots, tuple(param or ()), json_output=json_output)
+
+
+@tasks_app.command("solve")
+def tasks_solve(
+    task: Annotated[str, typer.Argument(help="Name of the task, ours or the release's.")],
+    file: Annotated[Path, typer.Argument(help="JSON lines with `input`, or one problem as plain text.")],
+) -> int:
+    """Print the reference of each problem text, one JSON string per line."""
+    from salt_tui.commands.tasks import solve_file
+
+    return solve_file(task, file)
+
+
+@app.command()
+def score(
+    file: Annotated[Path, typer.Argument(help="JSON lines with task, response, reference[, delimiter].")],
+    aligned: Annotated[bool, typer.Option("--aligned", help="Needleman-Wunsch instead of strict by index.")] = False,
+    unit: Annotated[UnitChoice, typer.Option("--unit", help="atom, line or generation.")] = UnitChoice.ATOM,
+    compat: Annotated[bool, typer.Option("--compat", help="Extract answers as the published release does.")] = False,
+    json_output: JsonOption = False,
+) -> int:
+    """Label stored answers without a model."""
+    from salt_tui.commands.score import score_file
+
+    return score_file(file, aligned=aligned, unit=unit.value, compat=compat, json_output=json_output)
+
+
+@models_app.command("list")
+def models_list(json_output: JsonOption = False) -> int:
+    """List the models and whether their files are here."""
+    from salt_tui.commands.models import list_known
+
+    return list_known(json_output=json_output)
+
+
+@models_app.command("check")
+def models_check(
+    model: Annotated[str, typer.Argument(help="Name from models.toml or path.")], json_output: JsonOption = False
+) -> int:
+    """Check one model's file without loading it."""
+    from salt_tui.commands.models import check_model
+
+    return check_model(model, json_output=json_output)
+
+
+@app.command()
+def doctor(
+    model: Annotated[str, typer.Option("-m", "--model", help="Model for the exactness check.")] = "smollm2",
+    json_output: JsonOption = False,
+) -> int:
+    """Say what this installation can do: build, devices, files, exactness."""
+    from salt_tui.commands.doctor import examine
+
+    return examine(model, json_output=json_output)
+
+
+def _gpu_layers(text: str) -> int | Literal["auto", "all"]:
+    if text == "auto" or text == "all":
+        return "auto" if text == "auto" else "all"
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"-ngl {text}: auto, all, or a count of layers") from None

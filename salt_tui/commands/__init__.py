@@ -1,0 +1,1 @@
+"""What the commands do; `salt_tui.cli` parses and calls, so that ``--help`` imports none of this."""

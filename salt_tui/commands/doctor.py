@@ -1,0 +1,108 @@
+"""``salt-tui doctor``: what this installation can do."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import salt_tui
+from salt_tui.commands.failures import DONE, FAILED
+from salt_tui.engine.engine import Build, ContextInfo, EngineError, ModelInfo
+from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
+from salt_tui.paths import database_path, engine_log_path, user_models_file
+from salt_tui.runner.opened_model import load_model, open_model
+from salt_tui.runner.request import EngineOptions
+from salt_tui.visible_text import visible
+
+CHECK_CONTEXT = 512
+"""Tokens per answer of the context in which exactness is checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was found; ``failure`` is the line that says what does not work."""
+
+    build: Build | None
+    model: ModelInfo | None
+    context: ContextInfo | None
+    failure: str | None
+
+
+def examine(model: str, *, json_output: bool) -> int:
+    """Print versions, devices, files and the exactness check; exit 1 when the engine cannot compute."""
+    try:
+        resolved = resolve_model(model, load_registry())
+        found = _examine(resolved)
+    except EngineError as error:
+        found = Examination(None, None, None, str(error))
+    if json_output:
+        data = {
+            "version": salt_tui.__version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "database": str(database_path()),
+            "models": str(user_models_file()),
+            "engine_log": str(engine_log_path()),
+            **asdict(found),
+        }
+        print(json.dumps(data, ensure_ascii=False))
+    else:
+        _print(found)
+    return DONE if found.failure is None else FAILED
+
+
+def _examine(resolved: ResolvedModel) -> Examination:
+    with open_engine(resolved, engine_log_path()) as engine:
+        build = engine.build()
+        try:
+            date = datetime.now(UTC).date().isoformat()
+            options = EngineOptions()
+            info = load_model(engine, resolved, options, date, lambda event: None)
+            opened = open_model(engine, resolved.name, info, options, context=CHECK_CONTEXT, width=options.width)
+        except EngineError as error:
+            return Examination(build, None, None, str(error))
+        return Examination(build, info, opened.context, None)
+
+
+def _print(found: Examination) -> None:
+    print(f"salt-tui   {salt_tui.__version__}, Python {platform.python_version()}, {platform.platform()}")
+    if found.build is not None:
+        versions = ", ".join(f"{name} {version}" for name, version in found.build.versions.items())
+        print(f"engine     {found.build.engine}: {versions}")
+        print(
+            f"GPU        {'this build can offload' if found.build.supports_gpu else 'this build computes on the CPU'}"
+        )
+        for device in found.build.devices:
+            print(f"device     {visible(device.name)}: {visible(device.description)}{_memory(device.memory_free)}")
+        print(f"features   {visible(found.build.system_information)}")
+    _print_path("database", database_path())
+    _print_path("models", user_models_file())
+    _print_path("engine log", engine_log_path())
+    if found.model is not None and found.context is not None:
+        print(
+            f"model      {visible(found.model.description)}, {found.model.gpu_layers}/{found.model.layers} layers on GPU"
+        )
+        print(f"exactness  {_exactness(found.context)}")
+    if found.failure is not None:
+        print(f"problem    {visible(found.failure)}")
+
+
+def _print_path(name: str, path: Path) -> None:
+    print(f"{name:<10} {visible(str(path))}{'' if path.exists() else ' (not there yet)'}")
+
+
+def _memory(free: int | None) -> str:
+    return "" if free is None else f", {free / 2**30:.1f} GiB free"
+
+
+def _exactness(context: ContextInfo) -> str:
+    shape = f"at width {context.width}, {context.threads} threads"
+    if context.exactness.exact is None:
+        return f"not checked {shape}"
+    if context.exactness.exact:
+        return f"bit for bit {shape}: {', '.join(context.exactness.differences)}"
+    found = ", ".join(f"{name} {value:.2g}" for name, value in context.exactness.differences.items())
+    return f"NOT exact {shape}: largest logit differences {found}"

@@ -1,0 +1,66 @@
+"""``salt-tui models list`` and ``check``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, fields
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from salt_tui.commands.failures import DONE
+from salt_tui.engine.models import ModelRow, list_models, load_registry, resolve_model
+from salt_tui.paths import user_models_file
+from salt_tui.visible_text import visible
+
+
+def list_known(*, json_output: bool) -> int:
+    """Print every model of ``models.toml`` and whether it can be used here."""
+    rows = list_models(load_registry())
+    if json_output:
+        print(json.dumps([_data(row) for row in rows], ensure_ascii=False))
+        return DONE
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head in ("name", "model", "kind"):
+        table.add_column(head, no_wrap=True)
+    for head in ("size", "context"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("here", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            f"{row.name}{' *' if row.default else ''}",
+            visible(row.title),
+            row.kind or "",
+            "" if row.file_bytes is None else _size(row.file_bytes),
+            "" if row.context is None else str(row.context),
+            "yes" if row.available else "no",
+        )
+    console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+    console.print(table)
+    console.print("* used without -m. How to fetch the others: salt-tui models check NAME")
+    console.print(f"Your own entries go to {visible(str(user_models_file()))}")
+    return DONE
+
+
+def check_model(name: str, *, json_output: bool) -> int:
+    """Check the file of one model without loading it; raises `ModelError` that says what to do."""
+    resolved = resolve_model(name, load_registry())
+    size = sum(path.stat().st_size for path in resolved.files)
+    if json_output:
+        data = {"name": resolved.name, "path": str(resolved.path), "kind": resolved.kind, "file_bytes": size}
+        print(json.dumps(data, ensure_ascii=False))
+    else:
+        print(f"{visible(resolved.name)}: {resolved.kind}, {_size(size)}, {visible(str(resolved.path))}")
+    return DONE
+
+
+def _data(row: ModelRow) -> dict[str, Any]:
+    data = asdict(row)
+    data["path"] = None if row.path is None else str(row.path)
+    return {**{field.name: data[field.name] for field in fields(row)}, "available": row.available}
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,0 +1,57 @@
+"""The display of a headless run without a terminal: one line per answer on stderr."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self, TextIO
+
+from salt_tui.display.run_view import RunView
+from salt_tui.palette import GLYPHS
+from salt_tui.runner.events import AnswerFinished, ModelLoading, Notice, RunEnded, RunEvent, RunStarted
+from salt_tui.visible_text import visible
+
+
+class PlainDisplay:
+    """Writes a line per finished answer and per notice; no colour, no cursor movement."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._view = RunView()
+        self._loading_said = False
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to restore."""
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take one event."""
+        self._view.apply(event)
+        match event:
+            case ModelLoading() if not self._loading_said:
+                self._loading_said = True
+                self._say(f"loading {visible(event.model)}")
+            case RunStarted():
+                self._say(f"run {event.run}: {visible(event.model)}, {event.device}, width {event.width}")
+                for warning in event.warnings:
+                    self._say(f"warning: {visible(warning)}")
+            case AnswerFinished():
+                self._answer(event)
+            case Notice():
+                self._say(f"note: {visible(event.text)}")
+            case RunEnded():
+                self._say(f"run {event.run} {event.state}{f': {visible(event.message)}' if event.message else ''}")
+
+    def _answer(self, event: AnswerFinished) -> None:
+        task = self._view.tasks[event.task]
+        answer = self._view.answers[event.generation]
+        marks = " ".join("".join(GLYPHS[status] for status, _ in cells) for _, cells in sorted(answer.lines.items()))
+        counts = f"{event.correct}/{event.generated}"
+        self._say(f"{event.task} {task.done}/{task.total}  {counts} right  {event.answer_status}  {marks}".rstrip())
+
+    def _say(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)

@@ -1,0 +1,167 @@
+"""The live display of a headless run on a terminal, drawn with Rich on stderr."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from salt_tui.display.run_view import AnswerView, RunView, TaskView
+from salt_tui.palette import GLYPHS, SHADES, cell_style
+from salt_tui.runner.events import RunEvent
+from salt_tui.visible_text import visible
+
+FRAMES_PER_SECOND = 8
+GROUP = 10
+"""A blank after every ten atoms keeps positions countable."""
+
+SIDE_COLUMNS = 34
+"""Columns beside the atoms of an answer row: task, number, counts, status."""
+
+FIXED_ROWS = 7
+"""Rows of the display that are not answers: title, legend, notices."""
+
+
+class RichDisplay:
+    """Draws a `RunView` several times a second until it is left."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._view = RunView()
+        self._lock = threading.Lock()  # the refresh thread reads what the runner's thread changes
+        self._live = Live(
+            get_renderable=self._render,
+            console=console,
+            refresh_per_second=FRAMES_PER_SECOND,
+            transient=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def __enter__(self) -> Self:
+        """Begin to draw."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Draw the last state and leave it on the screen."""
+        self._live.stop()
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take one event."""
+        with self._lock:
+            self._view.apply(event)
+
+    def _render(self) -> RenderableType:
+        with self._lock:
+            return render_run(self._view, self._console.width, self._console.height)
+
+
+def render_run(view: RunView, width: int, height: int) -> RenderableType:
+    """Return one frame for a terminal of ``width`` by ``height`` cells."""
+    parts: list[RenderableType] = [_title(view, width)]
+    if view.started is None:
+        return Group(*parts, *_notices(view, width))
+    parts.append(_tasks(view))
+    parts.append(_legend(width))
+    room = max(3, height - FIXED_ROWS - len(view.tasks) - len(view.notices))
+    rows: list[Text] = []
+    for answer in reversed(view.recent_answers(room)):
+        block = _answer_rows(answer, width)
+        if len(rows) + len(block) > room:
+            break
+        rows[:0] = block
+    return Group(*parts, *rows, *_notices(view, width))
+
+
+def _title(view: RunView, width: int) -> Text:
+    if view.started is None:
+        if view.loading is None:
+            return Text("starting the model process …")
+        name, fraction = view.loading
+        return Text(f"loading {visible(name, 40)} {fraction:4.0%}", overflow="ellipsis", no_wrap=True)
+    started = view.started
+    pace = view.tokens_per_second()
+    left = view.remaining_seconds()
+    right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {_clock(left)}"
+    text = f"run {started.run} · {visible(started.model)} · {started.device} · width {started.width}"
+    return Text(f"{visible(text, max(20, width - len(right) - 2))}  {right}", no_wrap=True, style="bold")
+
+
+def _clock(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _tasks(view: RunView) -> Table:
+    table = Table.grid(padding=(0, 1))
+    for _ in range(4):
+        table.add_column(no_wrap=True)
+    for task in view.tasks.values():
+        table.add_row(
+            task.name,
+            ProgressBar(total=max(1, task.total), completed=task.done, width=24),
+            f"{task.done}/{task.total}",
+            _so_far(task),
+        )
+    return table
+
+
+def _so_far(task: TaskView) -> str:
+    if not task.generated:
+        return "" if not task.done else "no atoms"
+    return f"{task.correct}/{task.generated} atoms right"
+
+
+def _legend(width: int) -> Text:
+    words = Text(no_wrap=True, overflow="crop")
+    for status, glyph in GLYPHS.items():
+        words.append(f"{glyph} {status}  ", style="dim")
+    words.append("p(max) 0", style="dim")
+    for step in range(len(SHADES)):
+        words.append(" ", style=cell_style("correct", (step + 0.5) / len(SHADES)))
+    words.append("1", style="dim")
+    words.truncate(width)
+    return words
+
+
+def _answer_rows(answer: AnswerView, width: int) -> list[Text]:
+    lines = [cells for _, cells in sorted(answer.lines.items())] or [[]]
+    columns = max(GROUP, (width - SIDE_COLUMNS) // (GROUP + 1) * GROUP)
+    chunks = [cells[start : start + columns] for cells in lines for start in range(0, max(1, len(cells)), columns)]
+    rows = []
+    for number, chunk in enumerate(chunks):
+        row = Text(no_wrap=True, overflow="crop")
+        row.append(f"{answer.task[:14]:<14} {answer.position:>4} " if number == 0 else " " * 20)
+        for column, (status, confidence) in enumerate(chunk):
+            if column and column % GROUP == 0:
+                row.append(" ")
+            row.append(GLYPHS[status], style=cell_style(status, confidence))
+        if number == len(chunks) - 1:
+            row.append(_answer_end(answer))
+        rows.append(row)
+    return rows
+
+
+def _answer_end(answer: AnswerView) -> Text:
+    if answer.status == "prompt":
+        return Text(f" prompt {answer.prompt_done}/{answer.prompt_total}", style="dim")
+    if answer.status == "streaming":
+        return Text(GLYPHS["streaming"], style="bold")
+    share = f" {answer.correct}/{answer.generated}" if answer.generated else ""
+    return Text(f"{share} {answer.status.replace('_', ' ')}", style="dim")
+
+
+def _notices(view: RunView, width: int) -> list[Text]:
+    return [Text(visible(notice, max(20, 2 * width)), style="bold") for notice in view.notices]

@@ -1,0 +1,38 @@
+"""How a verdict and a confidence look: a glyph and a shade, never a hue alone (screens.md)."""
+
+from __future__ import annotations
+
+GLYPHS: dict[str, str] = {
+    "correct": "·",
+    "wrong": "×",
+    "redundant": "+",
+    "missing": "-",
+    "abstained": "?",
+    "streaming": "~",
+}
+"""One cell each; a right atom is the quietest mark, so that errors stand out without colour."""
+
+SHADES: tuple[str, ...] = (
+    "#00224e", "#213b6e", "#4c556c", "#6c6e72", "#8e8978", "#b1a570", "#d9c55c", "#fee838",
+)  # fmt: skip
+"""Cividis in eight steps, dark to light: luminance rises steadily for every kind of colour sight."""
+
+_FIRST_DARK_INK = 4
+"""From this step on black ink has the higher contrast (4.7 at least); below it, white (5.4 at least)."""
+
+
+def shade_step(confidence: float) -> int:
+    """Return the step 0..7 of a confidence in [0, 1]; raises ValueError outside."""
+    if not 0.0 <= confidence <= 1.0:
+        raise ValueError(f"confidence {confidence} is outside [0, 1]")
+    return min(int(confidence * len(SHADES)), len(SHADES) - 1)
+
+
+def cell_style(status: str, confidence: float | None) -> str:
+    """Return the Rich style of one cell: background from confidence, bold unless right, none without confidence."""
+    weight = "" if status == "correct" else "bold "
+    if confidence is None:
+        return weight.strip() or "none"
+    step = shade_step(confidence)
+    ink = "black" if step >= _FIRST_DARK_INK else "white"
+    return f"{weight}{ink} on {SHADES[step]}"

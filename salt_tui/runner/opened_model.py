@@ -1,0 +1,139 @@
+"""A model that is loaded, with its context open; shared by new and resumed runs."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import salt_tui
+from salt_tui.engine.engine import ContextInfo, ContextOptions, Engine, LoadOptions, LoadProgress, ModelInfo
+from salt_tui.engine.models import ResolvedModel
+from salt_tui.runner.events import ModelLoading, RunEvent, RunStarted, TaskProgress
+from salt_tui.runner.experiment import ReadyRun
+from salt_tui.runner.plan import Environment, RunPlan, make_environment
+from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.runner.request import EngineOptions
+from salt_tui.store.store import Store
+
+Emit = Callable[[RunEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """What loading and opening gave."""
+
+    name: str
+    engine: Engine
+    info: ModelInfo
+    context: ContextInfo
+    vocabulary: tuple[bytes, ...]
+
+    def environment(self, requested_gpu_layers: str) -> Environment:
+        """Describe how this computes."""
+        return make_environment(
+            program_version=salt_tui.__version__,
+            python_version=platform.python_version(),
+            build=self.info.build,
+            model=self.info,
+            context=self.context,
+            requested_gpu_layers=requested_gpu_layers,
+        )
+
+    @property
+    def device(self) -> str:
+        """Where it computes, in words: ``CPU ×2`` or ``CUDA0 30/31 layers``."""
+        devices = [device.name for device in self.info.build.devices if device.kind.lower() != "cpu"]
+        if self.info.gpu_layers and devices:
+            return f"{devices[0]} {self.info.gpu_layers}/{self.info.layers} layers"
+        return f"CPU ×{self.context.threads}"
+
+
+def load_model(engine: Engine, resolved: ResolvedModel, options: EngineOptions, date: str, emit: Emit) -> ModelInfo:
+    """Load, reporting progress; raises `ModelError`."""
+
+    def report(progress: LoadProgress) -> None:
+        emit(ModelLoading(resolved.name, progress.fraction))
+
+    asked = LoadOptions(
+        path=str(resolved.path),
+        gpu_layers=options.gpu_layers,
+        template=resolved.template,
+        template_options=dict(resolved.template_options),
+        date=date,
+    )
+    return engine.load(asked, report)
+
+
+def open_model(
+    engine: Engine, name: str, info: ModelInfo, options: EngineOptions, *, context: int, width: int
+) -> OpenedModel:
+    """Open the context and fetch the vocabulary; raises `ContextError`."""
+    opened = engine.open_context(
+        ContextOptions(
+            width=width,
+            context=context,
+            batch=options.batch,
+            micro_batch=options.micro_batch,
+            threads=options.threads,
+            flash_attention=options.flash_attention,
+            key_type=options.key_type,
+            value_type=options.value_type,
+        )
+    )
+    return OpenedModel(name, engine, info, opened, engine.vocabulary())
+
+
+def make_ready(
+    run: int,
+    plan: RunPlan,
+    store: Store,
+    model: OpenedModel,
+    prompts: dict[tuple[str, str], EncodedProblem],
+    warnings: Sequence[str],
+    emit: Emit,
+) -> ReadyRun:
+    """Announce the run and collect what its loop needs.
+
+    Args:
+        run: its number; claimed by this process.
+        plan: of the run.
+        store: open.
+        model: opened.
+        prompts: by task and content id of the problem; those of all open problems at least.
+        warnings: what the user must see.
+        emit: takes `RunStarted`.
+    """
+    pending = tuple(store.pending_problems(run))
+    left = [problem.problem.task for problem in pending]
+    emit(
+        RunStarted(
+            run=run,
+            model=f"{model.name} · {model.info.description}",
+            device=model.device,
+            width=model.context.width,
+            difficulty=plan.tasks[0].difficulty,
+            exact=model.context.exactness.exact,
+            tasks=tuple(
+                TaskProgress(task.task, len(task.problem_ids) - left.count(task.task), len(task.problem_ids))
+                for task in plan.tasks
+            ),
+            warnings=tuple(warnings),
+        )
+    )
+    return ReadyRun(
+        run=run,
+        plan=plan,
+        store=store,
+        engine=model.engine,
+        vocabulary=model.vocabulary,
+        thinking_open=model.info.thinking_open,
+        pending=pending,
+        prompts={item.id: prompts[item.problem.task, item.problem.content_id] for item in pending},
+    )
+
+
+def close_run(ready: ReadyRun) -> None:
+    """End the engine and close the store."""
+    ready.engine.close()
+    ready.store.close()

@@ -1,0 +1,140 @@
+"""From a stored run to one that goes on, bit for bit as it would have gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
+from salt_tui.paths import engine_log_path
+from salt_tui.runner.errors import UsageError
+from salt_tui.runner.experiment import ReadyRun
+from salt_tui.runner.model_hash import ModelHash
+from salt_tui.runner.opened_model import Emit, load_model, make_ready, open_model
+from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash, differences
+from salt_tui.runner.prompting import EncodedProblem, encode_problems
+from salt_tui.runner.request import EngineOptions, method_of
+from salt_tui.store.results import StoredRun
+from salt_tui.store.store import PendingProblem, Store, open_store
+from tasks.prompts import worked_examples
+from tasks.registry import get_task
+from tasks.task import Problem
+
+
+def prepare_resume(
+    stored: StoredRun, database: Path, emit: Emit, *, allow_environment_change: bool, threads: int | None
+) -> ReadyRun:
+    """Make a stored run ready to go on.
+
+    Args:
+        stored: the run; not finished.
+        database: the file that holds it.
+        emit: takes the events of loading.
+        allow_environment_change: go on although the environment differs; the run is then marked not exact.
+        threads: None takes the run's.
+
+    Raises:
+        UsageError: another plan or environment, naming what differs.
+        ModelError, ContextError, StoreError: as for a new run.
+    """
+    resolved = resolve_stored(ResolvedModel.from_json(stored.model.entry))
+    store = open_store(database)
+    try:
+        store.claim(stored.run)
+        try:
+            engine = open_engine(resolved, engine_log_path())
+            try:
+                plan = RunPlan.from_json(stored.record.plan)
+                environment = Environment.from_json(stored.record.environment)
+                options = _options(environment, plan, threads)
+                digest = ModelHash(resolved.files)
+                info = load_model(engine, resolved, options, plan.date, emit)
+                _check_plan(stored.run, plan, replace(plan, model_sha256=digest.result(), template=info.template))
+                model = open_model(engine, resolved.name, info, options, context=plan.context, width=plan.width)
+                current = model.environment(environment.requested_gpu_layers)
+                warnings = _check_environment(store, stored, environment, current, allowed=allow_environment_change)
+                prompts = _encode_again(engine, plan, store.pending_problems(stored.run))
+                return make_ready(stored.run, plan, store, model, prompts, warnings, emit)
+            except BaseException:
+                engine.close()
+                raise
+        except BaseException:
+            store.release(stored.run, "interrupted")
+            raise
+    except BaseException:
+        store.close()
+        raise
+
+
+def _options(environment: Environment, plan: RunPlan, threads: int | None) -> EngineOptions:
+    return EngineOptions(
+        gpu_layers=_gpu_layers(environment.requested_gpu_layers),
+        width=plan.width,
+        context=plan.context,
+        threads=threads or environment.threads,
+        batch=environment.batch,
+        micro_batch=environment.micro_batch,
+        flash_attention="on" if environment.flash_attention else "off",
+        key_type=environment.key_type,
+        value_type=environment.value_type,
+    )
+
+
+def _gpu_layers(asked: str) -> int | Literal["auto", "all"]:
+    if asked == "auto":
+        return "auto"
+    return "all" if asked == "all" else int(asked)
+
+
+def _check_plan(run: int, stored: RunPlan, current: RunPlan) -> None:
+    """Compare with what this program and this file would plan; problems themselves come from the store."""
+    tasks = tuple(
+        replace(
+            task,
+            prompt_version=get_task(task.task).prompt_version,
+            example_ids=tuple(
+                example.id for example in worked_examples(get_task(task.task), task.difficulty, task.shots)
+            ),
+        )
+        for task in current.tasks
+    )
+    found = differences(canonical_json(stored), canonical_json(replace(current, tasks=tasks)))
+    if found:
+        raise UsageError(f"run {run} cannot be resumed, its plan is another now: {'; '.join(found)}")
+
+
+def _check_environment(
+    store: Store, stored: StoredRun, began: Environment, current: Environment, *, allowed: bool
+) -> tuple[str, ...]:
+    warnings = tuple(stored.record.warnings)
+    found = differences(canonical_json(began), canonical_json(current))
+    if not found:
+        return warnings
+    if not allowed:
+        raise UsageError(
+            f"run {stored.run} was computed in another environment ({'; '.join(found)});"
+            " --allow-environment-change goes on and marks the run not exact"
+        )
+    warnings = (*warnings, f"not exact: resumed in another environment ({'; '.join(found)})")
+    text = canonical_json(replace(current, exact=False))
+    store.update_environment(stored.run, text, content_hash(text), False, warnings)
+    return warnings
+
+
+def _encode_again(
+    engine: Engine, plan: RunPlan, pending: Sequence[PendingProblem]
+) -> dict[tuple[str, str], EncodedProblem]:
+    prompts: dict[tuple[str, str], EncodedProblem] = {}
+    for task in plan.tasks:
+        problems = [
+            Problem(item.problem.task, item.problem.text, item.problem.reference, item.problem.difficulty, 0)
+            for item in pending
+            if item.problem.task == task.task
+        ]
+        encoded = encode_problems(engine, get_task(task.task), problems, method_of(task.method), task.shots)
+        for problem, prompt in zip(problems, encoded, strict=True):
+            prompts[task.task, problem.id] = prompt
+    return prompts
