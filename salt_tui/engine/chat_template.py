@@ -109,8 +109,11 @@ class ChatTemplate:
         """Tell whether replies begin inside a ``<think>`` that the generation prompt opens and does not close.
 
         Only what the generation prompt adds is looked at: system prompts of some templates talk about the tags.
+
+        Raises:
+            ChatTemplateError: the template fails even for one system and one user turn.
         """
-        turns = (ChatTurn("user", "-"),)
+        turns = (ChatTurn("system", "-"), ChatTurn("user", "-"))
         before, after = self.render(turns, generation_prompt=False), self.render(turns)
         added = after[len(before) :] if after.startswith(before) else after
         return added.rfind(_OPENING) > added.rfind(_CLOSING)

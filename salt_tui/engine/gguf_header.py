@@ -186,8 +186,8 @@ class GGUFHeader:
 
     @property
     def end_of_tensors(self) -> int:
-        """Bytes that the file must have at least; tensors of unknown type count as empty."""
-        return max((self.data_start + t.offset + (t.size or 0) for t in self.tensors), default=self.data_start)
+        """Bytes that the file must have for its tensors, those of unknown type taken as empty; 0 without tensors."""
+        return max((self.data_start + t.offset + (t.size or 0) for t in self.tensors), default=0)
 
 
 class _Cursor:

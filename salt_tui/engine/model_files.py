@@ -187,7 +187,7 @@ def _checked_part(path: Path) -> GGUFHeader:
     if header.end_of_tensors > header.file_bytes:
         missing = header.end_of_tensors - header.file_bytes
         raise ModelError(
-            f"{printable(path)} is truncated: {missing:,} of {header.end_of_tensors:,} bytes are missing; fetch it again"
+            f"{printable(path)} is truncated: {missing:,} of {header.end_of_tensors:,} bytes missing; fetch it again"
         )
     return header
 

@@ -47,7 +47,7 @@ UNLISTED_LOG_PROBABILITY = -12.0
 _FIRST_BYTE = 1
 _FIRST_TEXT = _FIRST_BYTE + 256
 _EXACT = {"warm_cold": 0.0, "slots": 0.0, "neighbours": 0.0}
-_END = ScriptedToken(END_TEXT.decode(), -0.01, 0.05)
+_END = ScriptedToken(END_TEXT.decode(), -0.015625, 0.0625)  # a power of two survives the float32 of the pipe
 
 
 @dataclass(slots=True)
