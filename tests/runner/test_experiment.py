@@ -1,0 +1,189 @@
+"""The loop on the scripted engine: what is stored, what is reported, and what a crash or a stop leaves."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from salt_tui.runner.events import (
+    AnswerFinished,
+    AnswerRetried,
+    AtomScored,
+    Notice,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+)
+from salt_tui.runner.experiment import Experiment
+from salt_tui.runner.opened_model import close_run
+from salt_tui.runner.preparation import prepare_run
+from salt_tui.runner.report import report_run
+from salt_tui.runner.report_json import run_data
+from salt_tui.runner.request import RunRequest
+from salt_tui.runner.resumption import prepare_resume
+from salt_tui.store.queries import open_queries
+from salt_tui.store.schema import CONFIDENCE_COLUMNS
+from scoring.confidence import CONFIDENCE_FUNCTIONS
+
+TASKS = ("kronecker_product", "dna_translation")
+
+CONTENT = (
+    "SELECT problem.task, problem.position, token.position, token.id, log_probability, entropy, alternatives"
+    " FROM token JOIN generation ON generation.id = token.generation JOIN problem ON problem.id = generation.problem"
+    " ORDER BY 1, 2, 3",
+    'SELECT problem.task, problem.position, kind, "index", unit.text, status, max_probability, perplexity'
+    " FROM unit JOIN generation ON generation.id = unit.generation JOIN problem ON problem.id = generation.problem"
+    " ORDER BY 1, 2, 3, 4",
+)
+
+
+def request(model: Path, tasks: tuple[str, ...] = TASKS, limit: int = 3) -> RunRequest:
+    return RunRequest(str(model), tasks, "trivial", limit, 1)
+
+
+def compute(asked: RunRequest, database: Path, stop_after: int | None = None) -> tuple[str, list[RunEvent]]:
+    """Run, or stop after so many atoms; return the state and the events."""
+    events: list[RunEvent] = []
+    stop = threading.Event()
+
+    def emit(event: RunEvent) -> None:
+        events.append(event)
+        if stop_after is not None and sum(isinstance(item, AtomScored) for item in events) >= stop_after:
+            stop.set()
+
+    ready = prepare_run(asked, database, emit)
+    try:
+        return Experiment(ready, emit, stop).run(), events
+    finally:
+        close_run(ready)
+
+
+def resume(database: Path) -> tuple[str, list[RunEvent]]:
+    events: list[RunEvent] = []
+    with open_queries(database) as queries:
+        stored = queries.run_record(queries.find_run("latest"))
+    ready = prepare_resume(stored, database, events.append, allow_environment_change=False, threads=None)
+    try:
+        return Experiment(ready, events.append, threading.Event()).run(), events
+    finally:
+        close_run(ready)
+
+
+def content(database: Path) -> list[list[tuple[object, ...]]]:
+    with sqlite3.connect(database) as connection:
+        return [connection.execute(query).fetchall() for query in CONTENT]
+
+
+def of_kind(events: list[RunEvent], kind: Callable[..., object]) -> list[RunEvent]:
+    return [event for event in events if isinstance(event, kind)]  # type: ignore[arg-type]
+
+
+def test_the_store_has_one_column_per_confidence_function() -> None:
+    assert tuple(CONFIDENCE_FUNCTIONS) == CONFIDENCE_COLUMNS
+
+
+def test_a_run_ends_finished_with_every_answer_scored(scripted_model, tmp_path: Path) -> None:
+    state, events = compute(request(scripted_model(*TASKS)), tmp_path / "x.db")
+    assert state == "finished"
+    assert len(of_kind(events, RunStarted)) == 1
+    assert isinstance(events[-1], RunEnded)
+    finished = of_kind(events, AnswerFinished)
+    assert sorted((event.task, event.position) for event in finished) == [
+        (task, position) for task in sorted(TASKS) for position in range(3)
+    ]
+    assert {event.answer_status for event in finished} == {"complete"}
+
+
+def test_the_rows_of_unit_add_up_to_the_report(scripted_model, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    compute(request(scripted_model(*TASKS)), database)
+    data = run_data(report_run(database, "latest"))
+    with sqlite3.connect(database) as connection:
+        rows = connection.execute(
+            "SELECT problem.task, sum(status != 'missing'), sum(status = 'correct') FROM unit"
+            " JOIN generation ON generation.id = unit.generation JOIN problem ON problem.id = generation.problem"
+            " WHERE kind = 'atom' GROUP BY 1"
+        ).fetchall()
+    assert rows
+    for task, atoms, correct in rows:
+        assert data["tasks"][task]["atoms"] == atoms
+        assert data["tasks"][task]["correct"] == correct
+        assert data["tasks"][task]["precision"] == correct / atoms
+
+
+def test_every_atom_event_is_a_row(scripted_model, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    _, events = compute(request(scripted_model(*TASKS)), database)
+    with sqlite3.connect(database) as connection:
+        stored = set(
+            connection.execute('SELECT generation, kind, "index", text, status FROM unit WHERE kind != \'generation\'')
+        )
+    said = {
+        (event.generation, event.kind, event.index, event.text, event.status) for event in of_kind(events, AtomScored)
+    }
+    assert said == stored
+
+
+def test_width_and_order_do_not_change_what_is_stored(scripted_model, tmp_path: Path) -> None:
+    asked = request(scripted_model(*TASKS))
+    compute(asked, tmp_path / "a.db")
+    compute(replace(asked, tasks=TASKS[::-1]), tmp_path / "b.db")
+    assert content(tmp_path / "a.db") == content(tmp_path / "b.db")
+
+
+@pytest.mark.parametrize("atoms", [1, 9, 30])
+def test_stopped_and_resumed_equals_uninterrupted(scripted_model, tmp_path: Path, atoms: int) -> None:
+    asked = request(scripted_model(*TASKS, seconds_per_step=0.002))
+    compute(asked, tmp_path / "whole.db")
+    state, before = compute(asked, tmp_path / "halves.db", stop_after=atoms)
+    assert state == "interrupted"
+    state, after = resume(tmp_path / "halves.db")
+    assert state == "finished"
+    assert content(tmp_path / "halves.db") == content(tmp_path / "whole.db")
+    done = len(of_kind(before, AnswerFinished))
+    assert sum(task.done for task in of_kind(after, RunStarted)[0].tasks) == done
+    assert done + len(of_kind(after, AnswerFinished)) == 6
+
+
+def test_a_crash_is_one_line_and_the_answer_is_tried_again_once(scripted_model, tmp_path: Path) -> None:
+    model = scripted_model(*TASKS, crash={"after": 3, "signal": 11, "times": 1})
+    state, events = compute(request(model), tmp_path / "x.db")
+    assert state == "finished"
+    notices = [event.text for event in of_kind(events, Notice)]
+    assert len(notices) == 1
+    assert "SIGSEGV" in notices[0]
+    assert of_kind(events, AnswerRetried)
+    assert {event.answer_status for event in of_kind(events, AnswerFinished)} == {"complete"}
+
+
+def test_an_answer_that_always_crashes_is_failed_and_left_out(scripted_model, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    model = scripted_model(*TASKS, crash={"after": 3, "signal": 9, "times": 99})
+    state, _ = compute(request(model), database)
+    data = run_data(report_run(database, "latest"))
+    assert state == "finished"
+    statuses = [task["statuses"] for task in data["tasks"].values()]
+    assert sum(status.get("failed", 0) for status in statuses) >= 1
+    assert data["tasks"]["kronecker_product"]["left_out"] >= 1
+    with sqlite3.connect(database) as connection:
+        failed = connection.execute(
+            "SELECT count(token.id) FROM generation LEFT JOIN token ON token.generation = generation.id"
+            " WHERE answer_status = 'failed'"
+        ).fetchone()
+    assert failed == (0,)
+
+
+def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None:
+    from salt_tui.runner.errors import UsageError
+
+    database = tmp_path / "x.db"
+    model = scripted_model(*TASKS, seconds_per_step=0.002)
+    compute(request(model), database, stop_after=5)
+    model.write_text(model.read_text() + " ")
+    with pytest.raises(UsageError, match="model_sha256"):
+        resume(database)
