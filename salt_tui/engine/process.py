@@ -96,7 +96,7 @@ class EngineProcess:
         try:
             info = self._ask(options, ModelInfo, progress)
         except _ChildGoneError as error:
-            raise ModelError(f"{options.path}: the engine died while loading it ({error})") from error
+            raise ModelError(f"{options.path}: {error}, while loading it") from error
         self._load_options, self._context_options = options, None
         return info
 
@@ -122,7 +122,7 @@ class EngineProcess:
         try:
             info = self._ask(options, ContextInfo)
         except _ChildGoneError as error:
-            raise ContextError(f"the engine died while making the context ({error})") from error
+            raise ContextError(f"{error}, while making the context") from error
         self._context_options = options
         return info
 
@@ -257,7 +257,7 @@ class EngineProcess:
                     raise EngineError(f"the engine answered with {type(answer).__name__}: please report it")
             if self._dead:
                 died = self._events[-1]
-                raise _ChildGoneError(describe_death(died) if isinstance(died, EngineDied) else "it is gone")
+                raise _ChildGoneError(describe_death(died) if isinstance(died, EngineDied) else "the engine is gone")
             self._receive(None)
 
     def _receive(self, timeout: float | None) -> bool:
@@ -303,7 +303,8 @@ def describe_death(died: EngineDied) -> str:
             how = f"signal {-died.exit_code}"
     else:
         how = f"exit code {died.exit_code}"
-    return f"{how}; last words: {died.log_tail[-1]}" if died.log_tail else how
+    words = f"; last words: {died.log_tail[-1]}" if died.log_tail else ""
+    return f"the engine died ({how}{words})"
 
 
 def read_log_tail(path: Path, start: int = 0) -> tuple[str, ...]:

@@ -1,0 +1,149 @@
+"""The child process that computes with llama.cpp: ``python -P -m salt_tui.engine.llama_child``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+# llama.cpp answers a failed assertion by starting a debugger, which takes seconds and fills the log.
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")
+
+import llama_cpp
+
+from salt_tui.engine import serve
+from salt_tui.engine.chat_template import ChatTemplate, render_plain
+from salt_tui.engine.decoding import Decoder
+from salt_tui.engine.engine import (
+    Build,
+    ChatTurn,
+    ContextError,
+    ContextInfo,
+    ContextOptions,
+    EngineError,
+    Exactness,
+    Generate,
+    LoadOptions,
+    LoadProgress,
+    ModelInfo,
+    SequenceEnded,
+)
+from salt_tui.engine.exactness import check_exactness
+from salt_tui.engine.interruption import Interruption
+from salt_tui.engine.llama_devices import describe_build
+from salt_tui.engine.llama_log import LlamaLog
+from salt_tui.engine.llama_model import LlamaModel
+from salt_tui.engine.llama_streams import LlamaStreams
+from salt_tui.engine.streams import DecodeError
+
+
+class LlamaBackend:
+    """One model and one context at most; see `serve.Backend`."""
+
+    def __init__(self) -> None:
+        """Start the library."""
+        self._log = LlamaLog(sys.stderr.fileno())
+        llama_cpp.llama_backend_init()
+        self._interruption = Interruption()
+        self._model: LlamaModel | None = None
+        self._template: ChatTemplate | None = None
+        self._streams: LlamaStreams | None = None
+        self._decoder: Decoder | None = None
+        self._refused: list[SequenceEnded] = []
+
+    def build(self) -> Build:
+        """Describe llama.cpp and its devices."""
+        return describe_build()
+
+    def load(self, options: LoadOptions, progress: Callable[[LoadProgress], None]) -> ModelInfo:
+        """Load a model in place of an earlier one."""
+        self._close_context()
+        if self._model is not None:
+            self._model.close()
+            self._model = None
+        model = self._model = LlamaModel(options, self._log, describe_build(), progress)
+        source = model.chat_template() if options.template is None else options.template or None
+        self._template = None
+        if source is not None:
+            beginning, end = model.vocabulary.special_texts()
+            self._template = ChatTemplate(source, beginning, end, options.template_options, options.date)
+        thinking_open = self._template is not None and self._template.thinking_open()
+        return model.info(source, thinking_open, options)
+
+    def vocabulary(self) -> tuple[bytes, ...]:
+        """Return the bytes of every id."""
+        return self._loaded().vocabulary.pieces()
+
+    def encode(self, conversations: Sequence[Sequence[ChatTurn]]) -> list[tuple[int, ...]]:
+        """Render and tokenise conversations."""
+        vocabulary = self._loaded().vocabulary
+        render = render_plain if self._template is None else self._template.render
+        return [vocabulary.encode_prompt(render(turns)) for turns in conversations]
+
+    def tokenize(self, text: bytes) -> tuple[int, ...]:
+        """Tokenise text that continues another."""
+        return self._loaded().vocabulary.encode_continuation(text)
+
+    def open_context(self, options: ContextOptions) -> ContextInfo:
+        """Make the context in place of an earlier one, and check it where asked."""
+        model = self._loaded()
+        self._close_context()
+        streams = self._streams = LlamaStreams(model, options, self._interruption, self._log)
+        exactness = Exactness({}, None)
+        if options.check:
+            try:
+                exactness = check_exactness(streams)
+            except DecodeError as error:
+                self._close_context()
+                raise ContextError(f"the model cannot be evaluated: {error} ({self._log.reason()})") from error
+        self._decoder = Decoder(streams, model.vocabulary.end_tokens(), self._interruption)
+        return ContextInfo(
+            width=streams.width,
+            context=streams.context,
+            batch=streams.batch,
+            micro_batch=streams.micro_batch,
+            threads=streams.threads,
+            flash_attention=streams.flash_attention,
+            key_type=options.key_type,
+            value_type=options.value_type,
+            exactness=exactness,
+        )
+
+    def submit(self, request: Generate) -> None:
+        """Queue a sequence; without a context it fails."""
+        if self._decoder is None:
+            self._refused.append(SequenceEnded(request.key, "failed", "no context is open"))
+        else:
+            self._decoder.submit(request)
+
+    def step(self, outlet: serve.Outlet) -> bool:
+        """Do one unit of work."""
+        for ended in self._refused:
+            outlet.ended(ended)
+        self._refused.clear()
+        return self._decoder is not None and self._decoder.step(outlet)
+
+    def interrupt(self, key: int | None) -> None:
+        """Stop the running evaluation when it is for this sequence."""
+        self._interruption.request(key)
+
+    def cancel(self, key: int | None, outlet: serve.Outlet) -> None:
+        """End one sequence, or all."""
+        self._interruption.acknowledge(key)
+        if self._decoder is not None:
+            self._decoder.cancel(key, outlet)
+
+    def _loaded(self) -> LlamaModel:
+        if self._model is None:
+            raise EngineError("no model is loaded")
+        return self._model
+
+    def _close_context(self) -> None:
+        self._decoder = None
+        if self._streams is not None:
+            self._streams.close()
+            self._streams = None
+
+
+if __name__ == "__main__":
+    serve.main(lambda arguments: LlamaBackend())

@@ -1,0 +1,187 @@
+"""KV streams of a llama.cpp context: the `Streams` that the decoding loop computes on."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp
+import numpy as np
+import numpy.typing as npt
+
+from salt_tui.engine.engine import ContextError, ContextOptions
+from salt_tui.engine.interruption import Interruption
+from salt_tui.engine.llama_log import LlamaLog
+from salt_tui.engine.llama_model import LlamaModel
+from salt_tui.engine.statistics import Logits
+from salt_tui.engine.streams import DecodeError
+from salt_tui.engine.threads import physical_cores
+
+_TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q4_0": 2, "q4_1": 3, "iq4_nl": 20, "q5_0": 6, "q5_1": 7}
+"""What llama.cpp's own programs accept for ``-ctk`` and ``-ctv``, with ggml's numbers for them."""
+
+_FLOATS = ("f32", "f16", "bf16")
+_FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
+_MOST_STREAMS = 256  # llama.cpp's LLAMA_MAX_SEQ
+_SMALLEST_CONTEXT = 2  # one token of prompt, one of answer
+
+
+class _Batch:
+    """A `llama_batch` whose arrays are numpy's, so that filling it is no loop."""
+
+    def __init__(self, size: int) -> None:
+        self.tokens = np.zeros(size, np.int32)
+        self.positions = np.zeros(size, np.int32)
+        self.streams = np.zeros(size, np.int32)
+        self.logits = np.zeros(size, np.int8)
+        self._counts = np.ones(size, np.int32)
+        step = self.streams.itemsize
+        self._stream_pointers = np.arange(size, dtype=np.uintp) * step + self.streams.ctypes.data
+        self.structure = llama_cpp.llama_batch(
+            n_tokens=size,
+            token=_pointer(self.tokens, llama_cpp.llama_token),
+            embd=None,
+            pos=_pointer(self.positions, llama_cpp.llama_pos),
+            n_seq_id=_pointer(self._counts, ctypes.c_int32),
+            seq_id=_pointer(self._stream_pointers, ctypes.POINTER(llama_cpp.llama_seq_id)),
+            logits=_pointer(self.logits, ctypes.c_int8),
+        )
+
+
+def _pointer(array: npt.NDArray[Any], kind: Any) -> Any:
+    return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))
+
+
+class LlamaStreams:
+    """One context with ``width + 1`` separate KV streams; see `Streams`."""
+
+    def __init__(self, model: LlamaModel, options: ContextOptions, interruption: Interruption, log: LlamaLog) -> None:
+        """Make the context.
+
+        Raises:
+            ContextError: the options are no valid shape, or llama.cpp cannot make the context.
+        """
+        _check(options)
+        self.width = options.width
+        self.context = options.context
+        self.vocabulary_size = model.vocabulary.size
+        self.threads = options.threads or physical_cores()
+        # A prompt is handed over one micro-batch at a time: the CUDA and Vulkan backends never ask the abort
+        # callback, so there a cancel takes effect between two calls.
+        self.chunk = min(options.batch, options.micro_batch)
+        parameters = self._parameters(options, interruption)
+        log.clear()
+        self._context = llama_cpp.llama_init_from_model(model.pointer, parameters)
+        if not self._context:
+            raise ContextError(
+                f"llama.cpp cannot make a context of {options.width + 1} x {options.context} tokens ({log.reason()}): "
+                "lower -c, -np or -ngl, or change -ctk, -ctv or -fa"
+            )
+        self.batch = llama_cpp.llama_n_batch(self._context)
+        self.micro_batch = llama_cpp.llama_n_ubatch(self._context)
+        self.chunk = min(self.chunk, self.batch, self.micro_batch)
+        self.flash_attention = _resolved_flash_attention(options, log)
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._prompt = _Batch(self.chunk)
+        self._step = _Batch(self.width)
+        self._step.streams[:] = np.arange(self.width)
+        self._step.logits[:] = 1
+        self._rows: dict[int, Logits] = {}
+
+    def _parameters(self, options: ContextOptions, interruption: Interruption) -> Any:
+        parameters = llama_cpp.llama_context_default_params()
+        streams = options.width + 1
+        parameters.n_ctx = options.context * streams  # the library rounds each stream up, at least to 256
+        parameters.n_seq_max = streams
+        parameters.n_batch = max(options.batch, options.width)
+        parameters.n_ubatch = max(min(options.micro_batch, options.batch), options.width)
+        # One row per stream at most: the default reserves logits for every token of a micro-batch, 0.5 GB with a
+        # vocabulary of 262,144.
+        parameters.n_outputs_max = streams
+        parameters.n_threads = parameters.n_threads_batch = self.threads
+        parameters.type_k, parameters.type_v = _TYPES[options.key_type], _TYPES[options.value_type]
+        parameters.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
+        parameters.kv_unified = False
+        parameters.swa_full = True  # whole streams can be copied, and nothing of a preamble is evicted
+        parameters.no_perf = True
+        strlen = ctypes.CDLL(None).strlen
+        parameters.abort_callback = ctypes.cast(strlen, llama_cpp.ggml_abort_callback)
+        parameters.abort_callback_data = interruption.address
+        self._keep = (strlen, interruption)  # the library keeps pointers to both
+        return parameters
+
+    def close(self) -> None:
+        """Free the context."""
+        self._rows.clear()
+        llama_cpp.llama_free(self._context)
+
+    def clear(self, stream: int) -> None:
+        """Empty a stream."""
+        llama_cpp.llama_memory_seq_rm(self._memory, stream, -1, -1)
+
+    def copy(self, source: int, target: int) -> None:
+        """Make one stream, which must be empty, equal to another; with separate streams only whole copies exist."""
+        llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def evaluate(self, stream: int, tokens: Sequence[int], position: int, logits: bool) -> Logits | None:
+        """Append at most `chunk` tokens at a position; return the logits after the last where asked."""
+        count = len(tokens)
+        batch = self._prompt
+        batch.tokens[:count] = tokens
+        batch.positions[:count] = np.arange(position, position + count)
+        batch.streams[:count] = stream
+        batch.logits[:count] = 0
+        batch.logits[count - 1] = logits
+        batch.structure.n_tokens = count
+        self._decode(batch)
+        return self._row(count - 1) if logits else None
+
+    def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> list[Logits]:
+        """Append one token to every slot at once and return the logits of all."""
+        self._step.tokens[:] = tokens
+        self._step.positions[:] = positions
+        self._decode(self._step)
+        return [self._row(slot) for slot in range(self.width)]
+
+    def _decode(self, batch: _Batch) -> None:
+        code = llama_cpp.llama_decode(self._context, batch.structure)
+        if code != 0:
+            raise DecodeError(code)
+
+    def _row(self, index: int) -> Logits:
+        """Return a view of a row of the library's output; views are made once per address, as that takes 10 µs."""
+        pointer = llama_cpp.llama_get_logits_ith(self._context, index)
+        if not pointer:
+            raise DecodeError(-3)
+        address = ctypes.cast(pointer, ctypes.c_void_p).value or 0
+        row = self._rows.get(address)
+        if row is None:
+            row = self._rows[address] = np.ctypeslib.as_array(pointer, (self.vocabulary_size,))
+        return row
+
+
+def _check(options: ContextOptions) -> None:
+    width = options.width
+    if not (width in (1, 2, 3) or (width > 0 and width % 4 == 0 and width < _MOST_STREAMS)):
+        raise ContextError(
+            f"-np {width} is no valid width: use 1, 2, 3 or a multiple of 4 up to {_MOST_STREAMS - 4} "
+            "(with others the last answers' numbers differ)"
+        )
+    if options.context < _SMALLEST_CONTEXT:
+        raise ContextError(f"-c {options.context} is too small: use at least {_SMALLEST_CONTEXT}")
+    for flag, value in (("-b", options.batch), ("-ub", options.micro_batch), ("-t", options.threads)):
+        if value is not None and value < 1:
+            raise ContextError(f"{flag} {value} is too small: use at least 1")
+    for flag, name in (("-ctk", options.key_type), ("-ctv", options.value_type)):
+        if name not in _TYPES:
+            raise ContextError(f"{flag} {name} is no KV cache type: use one of {', '.join(_TYPES)}")
+    if options.value_type not in _FLOATS and options.flash_attention == "off":
+        raise ContextError(f"-ctv {options.value_type} needs flash attention: use -fa on, or -ctv f16")
+
+
+def _resolved_flash_attention(options: ContextOptions, log: LlamaLog) -> bool:
+    """Return what llama.cpp made of the option; it says so in its log only."""
+    if options.flash_attention == "off" or log.contains("flash_attn", "forcing off"):
+        return False
+    return not (log.contains("Flash Attention", "disabled") or log.contains("Flash Attention", "not supported"))

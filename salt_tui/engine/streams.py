@@ -1,0 +1,80 @@
+"""What the decoding loop needs of a computing library: separate KV streams and two ways of evaluating.
+
+Stream numbers 0 to ``width - 1`` are slots; stream ``width`` holds the preamble that slots are copied from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from salt_tui.engine.statistics import Logits
+
+
+class DecodeError(Exception):
+    """An evaluation did not take place.
+
+    Attributes:
+        code: llama.cpp's: 1 no room and -1 invalid batch, both of which leave the streams as they were; 2 aborted
+            and below -1 failed, after which the streams that took part hold an unknown part of the batch.
+    """
+
+    def __init__(self, code: int) -> None:
+        """Keep the code."""
+        super().__init__(_MEANINGS.get(code, f"the model's computation failed (llama_decode returned {code})"))
+        self.code = code
+
+
+_MEANINGS = {
+    1: "the context has no room left (llama_decode returned 1)",
+    -1: "the computation was refused (llama_decode returned -1)",
+    2: "the computation was stopped (llama_decode returned 2)",
+}
+
+
+class Streams(Protocol):
+    """KV streams of one context.  Logits are views that hold until the next evaluation."""
+
+    @property
+    def width(self) -> int:
+        """Number of slots."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Tokens that one stream may hold, exactly as the user asked."""
+        ...
+
+    @property
+    def chunk(self) -> int:
+        """Most tokens that one `evaluate` takes."""
+        ...
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Length of a row of logits."""
+        ...
+
+    def clear(self, stream: int) -> None:
+        """Empty a stream."""
+        ...
+
+    def copy(self, source: int, target: int) -> None:
+        """Make one stream, which must be empty, equal to another."""
+        ...
+
+    def evaluate(self, stream: int, tokens: Sequence[int], position: int, logits: bool) -> Logits | None:
+        """Append at most `chunk` tokens at a position; return the logits after the last where asked.
+
+        Raises:
+            DecodeError: it did not take place.
+        """
+        ...
+
+    def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> list[Logits]:
+        """Append one token to every slot at once and return the logits of all.
+
+        Raises:
+            DecodeError: it did not take place.
+        """
+        ...

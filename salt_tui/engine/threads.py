@@ -1,0 +1,39 @@
+"""How many threads to compute with: the physical cores that this process may use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_TOPOLOGY = Path("/sys/devices/system/cpu")
+
+
+def physical_cores() -> int:
+    """Return the number of physical cores, at least 1; logical processors where the system does not tell.
+
+    Two threads on one core are no faster for llama.cpp, and a thread on a core that is not ours waits.  On Apple
+    machines the efficiency cores are left out, since every step would wait for them.
+    """
+    if sys.platform == "darwin":
+        for name in ("hw.perflevel0.physicalcpu", "hw.physicalcpu"):
+            answer = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, check=False)
+            if answer.returncode == 0 and answer.stdout.strip().isdigit():
+                return max(1, int(answer.stdout))
+    if sys.platform == "linux":
+        return _linux_cores(_TOPOLOGY, os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _linux_cores(topology: Path, processors: set[int]) -> int:
+    try:
+        cores = {
+            tuple(
+                (topology / f"cpu{number}/topology/{name}").read_text() for name in ("physical_package_id", "core_id")
+            )
+            for number in processors
+        }
+    except OSError:
+        return max(1, len(processors))
+    return max(1, len(cores))

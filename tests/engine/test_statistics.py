@@ -1,0 +1,102 @@
+"""Statistics of one step against a float64 log-softmax."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from salt_tui.engine.engine import ALTERNATIVES, EngineError
+from salt_tui.engine.statistics import Statistics
+
+SIZES = (49_152, 151_936, 262_144)
+
+
+def reference(logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.float64], float]:
+    """Return log-probabilities and entropy, computed the plain way in float64."""
+    wide = logits.astype(np.float64)
+    wide -= wide.max()
+    log_probabilities = wide - math.log(math.fsum(np.exp(wide)))
+    probabilities = np.exp(log_probabilities)
+    possible = probabilities > 0
+    return log_probabilities, -math.fsum(probabilities[possible] * log_probabilities[possible])
+
+
+def examples(size: int) -> dict[str, npt.NDArray[np.float32]]:
+    generator = np.random.default_rng(size)
+    normal = generator.normal(0, 3, size)
+    peaked = normal.copy()
+    peaked[7] = 60.0
+    almost_flat = np.full(size, -0.01)
+    almost_flat[size // 2] = 0.0
+    masked = normal.copy()
+    masked[generator.random(size) < 0.9] = -np.inf
+    masked[3] = 0.0
+    one = np.full(size, -np.inf)
+    one[size - 1] = -3.0
+    shapes = {
+        "random": normal,
+        "wide": normal * 20,
+        "standard": generator.normal(0, 1, size),
+        "peaked": peaked,
+        "flat": np.zeros(size),
+        "almost flat": almost_flat,
+        "high": normal + 1e4,
+        "masked": masked,
+        "one": one,
+    }
+    return {name: values.astype(np.float32) for name, values in shapes.items()}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_log_probabilities_and_entropy_equal_float64(size: int) -> None:
+    statistics = Statistics(size)
+    for name, logits in examples(size).items():
+        log_probabilities, entropy = reference(logits)
+        distribution = statistics.of(logits)
+        assert distribution.entropy == pytest.approx(entropy, abs=1e-5), name
+        assert distribution.entropy >= 0
+        for token in (0, 7, size // 2, size - 1, int(logits.argmax())):
+            expected = log_probabilities[token]
+            assert distribution.log_probability(float(logits[token])) == pytest.approx(expected, abs=1e-5), name
+
+
+@pytest.mark.parametrize("size", [1, 5, ALTERNATIVES, ALTERNATIVES + 1, 1024, 1025, *SIZES])
+def test_alternatives_are_the_most_probable_with_ties_by_id(size: int) -> None:
+    statistics = Statistics(size)
+    shapes = examples(size) if size > 7 else {"small": np.arange(size, dtype=np.float32) // 2}
+    shapes["ties"] = (np.arange(size, dtype=np.float32) * 7 % 5).astype(np.float32)
+    for name, logits in shapes.items():
+        order = np.lexsort((np.arange(size), -logits.astype(np.float64)))[:ALTERNATIVES]
+        expected = [int(token) for token in order if logits[token] > -np.inf]
+        distribution = statistics.of(logits)
+        assert list(distribution.alternatives) == expected, name
+        assert distribution.alternative_log_probabilities == pytest.approx(reference(logits)[0][expected], abs=1e-5)
+        assert max(distribution.alternative_log_probabilities) <= 0
+
+
+def test_one_row_leaves_nothing_behind_for_the_next() -> None:
+    statistics = Statistics(3000)
+    shapes = examples(3000)
+    alone = {name: Statistics(3000).of(logits) for name, logits in shapes.items()}
+    assert {name: statistics.of(logits) for name, logits in shapes.items()} == alone
+
+
+def test_by_hand() -> None:
+    # Probabilities 1/2, 1/4, 1/4: entropy 1.5 bits.
+    logits = np.log(np.array([0.25, 0.5, 0.25, 0.0]), where=[True, True, True, False], out=np.full(4, -np.inf))
+    distribution = Statistics(4).of(logits.astype(np.float32))
+    assert distribution.entropy == pytest.approx(1.5 * math.log(2), abs=1e-6)
+    assert distribution.alternatives == (1, 0, 2)
+    assert distribution.log_probability(math.log(0.25)) == pytest.approx(-2 * math.log(2), abs=1e-6)
+    assert distribution.log_probability(-math.inf) == -math.inf
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_logits_that_are_no_numbers_are_refused(bad: float) -> None:
+    logits = np.zeros(100, np.float32)
+    logits[50] = bad
+    with pytest.raises(EngineError, match="no numbers"):
+        Statistics(100).of(logits)
+    with pytest.raises(EngineError, match="no numbers"):
+        Statistics(100).of(np.full(100, -np.inf, np.float32))
