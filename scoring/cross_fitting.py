@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scoring.calibrators import Calibrator
-from scoring.calibrators_fitted import FloatArray, Unfitted, as_correct_column, as_score_column, training_sample
+from scoring.calibrators_fitted import (
+    FloatArray,
+    Unfitted,
+    as_correct_column,
+    as_score_column,
+    orient,
+    training_sample,
+)
+from scoring.metrics import METRICS, evaluate_units
+from scoring.scored_units import ScoredUnits
+from scoring.value import TOO_FEW_GENERATIONS, Value
 
 FOLDS = 5
 DEFAULT_SEED = 20260424
@@ -75,7 +86,7 @@ def cross_fit(
     if owner.shape != column.shape:
         raise ValueError(f"{column.size} scores need {column.size} generations, not {owner.size}")
     if identities.size < 2:
-        return Unfitted(calibrator.name, "fewer than two generations")
+        return Unfitted(calibrator.name, TOO_FEW_GENERATIONS)
     # A map that a single score rules out must be ruled out whole, not only in the folds that train on it.
     whole = training_sample(
         calibrator.name,
@@ -104,6 +115,40 @@ def cross_fit(
             notes[fitted.note] = None
     rows = np.flatnonzero(fold >= 0)
     return CrossFitted(calibrator.name, rows, values[rows], rising, tuple(notes), int(tested.size))
+
+
+def calibrated_metrics(
+    fitted: CrossFitted,
+    scores: ArrayLike,
+    correct: ArrayLike,
+    generations: ArrayLike,
+    names: Iterable[str] = tuple(METRICS),
+    *,
+    higher_is_confident: bool = True,
+) -> dict[str, Value]:
+    """Metrics of the calibrated values, over the rows that have one.
+
+    Where every fold's map is strictly rising, metrics of the order alone are computed from the raw scores: pooling
+    folds would change the order, although no single map does (spec §4).
+
+    Args:
+        fitted: the calibrated values of these columns.
+        scores: the raw scores, shape (n,).
+        correct: shape (n,).
+        generations: shape (n,).
+        names: keys of `scoring.metrics.METRICS`.
+        higher_is_confident: direction of the raw scores.
+    """
+    wanted = list(names)
+    labels = np.asarray(correct)[fitted.rows]
+    owners = np.asarray(generations)[fitted.rows]
+    values = evaluate_units(ScoredUnits.from_columns(fitted.values, labels, owners), wanted)
+    of_the_order = [name for name in wanted if METRICS[name].ranks_only]
+    if fitted.strictly_rising and of_the_order:
+        column = as_score_column(scores)[fitted.rows]
+        raw = orient(column, higher_is_confident=higher_is_confident, probability=False)
+        values |= evaluate_units(ScoredUnits.from_columns(raw, labels, owners), of_the_order)
+    return values
 
 
 def _folds(generations: int, generator: np.random.Generator) -> NDArray[np.int64]:
