@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scoring.scored_units import FloatArray, IntArray, ScoredUnits
+from scoring.scored_units import FloatArray, ScoredUnits
 from scoring.value import NO_UNITS, Value, undefined
 
 BINS = 15
@@ -21,17 +22,19 @@ class Bins:
 
     Attributes:
         requested: how many bins were asked for.
+        starts: index of the first distinct confidence in it.
         lower: open lower end (the lowest confidence in it for equal mass).
         upper: closed upper end (the highest confidence in it for equal mass).
-        counts: number of units, at least 1.
+        counts: number of units, a whole number of at least 1.
         confidence: mean confidence.
         accuracy: share of right units.
     """
 
     requested: int
+    starts: NDArray[np.int64]
     lower: FloatArray
     upper: FloatArray
-    counts: IntArray
+    counts: FloatArray
     confidence: FloatArray
     accuracy: FloatArray
 
@@ -41,24 +44,16 @@ class Bins:
         return self.confidence - self.accuracy
 
 
-def equal_width_cuts(values: FloatArray, bins: int) -> IntArray:
-    """Return where the bins ((j−1)/bins, j/bins] cut ascending values, shape ``(bins + 1,)``; 0 is in the first."""
-    cuts = np.searchsorted(values, np.arange(bins + 1) / bins, side="right")
-    cuts[0] = 0
-    return cuts
-
-
 def equal_width_bins(units: ScoredUnits, bins: int = BINS) -> Bins:
-    """Return equal-width bins, the data of a reliability diagram.
+    """Return the equal-width bins ((j−1)/bins, j/bins], 0 in the first: the data of a reliability diagram.
 
     Raises:
         ValueError: for confidences outside [0, 1] or fewer than one bin.
     """
-    units.require_probabilities()
-    if bins < 1:
-        raise ValueError(f"bins is at least 1, not {bins}")
-    cuts = equal_width_cuts(units.values, bins)
+    _check(units, bins)
     edges = np.arange(bins + 1) / bins
+    cuts = np.searchsorted(units.values, edges, side="right")
+    cuts[0] = 0
     return _bins(units, cuts, edges[:-1], edges[1:])
 
 
@@ -71,33 +66,32 @@ def equal_mass_bins(units: ScoredUnits, bins: int = BINS) -> Bins:
     Raises:
         ValueError: for confidences outside [0, 1] or fewer than one bin.
     """
+    _check(units, bins)
+    twice_middle = 2 * units.counts_up_to - units.counts
+    cuts = np.searchsorted(twice_middle, [-(-2 * units.n * j // bins) for j in range(bins)], side="left")
+    cuts = np.append(cuts, units.values.size)
+    ends = np.append(units.values, units.values[-1:]) if units.values.size else np.zeros(1)
+    return _bins(units, cuts, ends[cuts[:-1]], ends[np.maximum(cuts[1:] - 1, 0)])
+
+
+def _check(units: ScoredUnits, bins: int) -> None:
     units.require_probabilities()
     if bins < 1:
         raise ValueError(f"bins is at least 1, not {bins}")
-    if not units.n:
-        return equal_width_bins(units, bins)
-    present = np.flatnonzero(units.counts)
-    middle = 2 * units.counts_up_to[present] - units.counts[present]
-    cuts = np.searchsorted(bins * middle // (2 * units.n), np.arange(bins + 1), side="left")
-    realised = cuts[:-1] < cuts[1:]
-    lower, upper = np.zeros(bins), np.zeros(bins)
-    lower[realised] = units.values[present[cuts[:-1][realised]]]
-    upper[realised] = units.values[present[cuts[1:][realised] - 1]]
-    return _bins(units, np.append(present, units.values.size)[cuts], lower, upper)
 
 
-def _bins(units: ScoredUnits, cuts: IntArray, lower: FloatArray, upper: FloatArray) -> Bins:
+def _bins(units: ScoredUnits, cuts: NDArray[np.int64], lower: FloatArray, upper: FloatArray) -> Bins:
     """Sum up the thresholds ``cuts[j]`` to ``cuts[j + 1]`` of every bin that holds units."""
 
-    def per_bin(up_to: IntArray) -> IntArray:
-        return np.diff(np.concatenate(([0], up_to))[cuts])
+    def per_bin(up_to: FloatArray) -> FloatArray:
+        return np.diff(np.concatenate(([0.0], up_to))[cuts])
 
     counts, correct = per_bin(units.counts_up_to), per_bin(units.correct_up_to)
     held = counts > 0
     starts = cuts[:-1][held]
     sums = np.add.reduceat(units.values * units.counts, starts) if starts.size else np.zeros(0)
     counts = counts[held]
-    return Bins(len(lower), lower[held], upper[held], counts, sums / counts, correct[held] / counts)
+    return Bins(lower.size, starts, lower[held], upper[held], counts, sums / counts, correct[held] / counts)
 
 
 def expected_calibration_error(units: ScoredUnits, bins: int = BINS) -> Value:
@@ -130,4 +124,4 @@ def error_by_bin_count(units: ScoredUnits, bin_counts: Sequence[int] = BIN_COUNT
 def _mean_gap(bins: Bins) -> Value:
     if not bins.counts.size:
         return undefined(NO_UNITS)
-    return Value(float(np.dot(bins.counts, np.abs(bins.gaps)) / bins.counts.sum()))
+    return Value(float((bins.counts * np.abs(bins.gaps)).sum() / bins.counts.sum()))

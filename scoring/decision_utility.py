@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scoring.scored_units import FloatArray, ScoredUnits
+from scoring.scored_units import FloatArray, ScoredUnits, weighted_sum
 from scoring.value import NO_UNITS, ONE_CLASS, Value, undefined
 
 RISK_CUTS = (1.0 / 3.0, 2.0 / 3.0)
@@ -49,7 +49,8 @@ def euro_areas(units: ScoredUnits) -> EuroAreas | None:
     """Return the areas under EURO in closed form, each divided by its width; None without units.
 
     Between neighbouring confidences TP and TN stand still, so EURO is (a + bu)/(c + du) there, with c = P and
-    d = N − P (ACUTE section 2.3).  With one class the area is that of TP/P or TN/N.
+    d = N − P (ACUTE section 2.3).  Summed by units instead of by intervals: a right unit adds ∫ (1−u)/(c+du) up to
+    its confidence, a wrong one ∫ u/(c+du) from its confidence on.  With one class the area is that of TP/P or TN/N.
 
     Raises:
         ValueError: for confidences outside [0, 1].
@@ -57,48 +58,54 @@ def euro_areas(units: ScoredUnits) -> EuroAreas | None:
     units.require_probabilities()
     if not units.n:
         return None
-    right_total, wrong_total = units.total_correct, units.total_wrong
-    cuts = np.searchsorted(units.values, RISK_CUTS, side="right") + 1
-    lower = np.insert(np.concatenate(([0.0], units.values)), cuts, RISK_CUTS)
-    width = np.diff(np.append(lower, 1.0))
-    right_abstained = np.concatenate(([0], units.correct_up_to))
-    wrong_abstained = np.concatenate(([0], units.wrong_up_to))
-    right = right_total - np.insert(right_abstained, cuts, right_abstained[cuts - 1]).astype(np.float64)
-    abstained = np.insert(wrong_abstained, cuts, wrong_abstained[cuts - 1]).astype(np.float64)
-    if not right_total:
-        areas = width * (abstained / wrong_total)
-    elif not wrong_total:
-        areas = width * (right / right_total)
-    else:
-        areas = _ratio_integrals(lower, width, right, abstained - right, right_total, wrong_total - right_total)
-    first, second = int(cuts[0]), int(cuts[1]) + 1
-    low, medium, high = (float(part.sum()) for part in (areas[:first], areas[first:second], areas[second:]))
-    return EuroAreas(*(min(max(area, 0.0), 1.0) for area in (low + medium + high, 3.0 * low, 3.0 * medium, 3.0 * high)))
+    right_gain, wrong_gain = _gains(units.total_correct / units.n, units.values)
+    edges = np.array((0.0, *RISK_CUTS, 1.0))
+    right_at_edge, wrong_at_edge = _gains(units.total_correct / units.n, edges)
+    cuts = np.searchsorted(units.values, edges, side="right")
+    cuts[0] = 0
+    parts: list[float] = []
+    for part in range(3):
+        inside = slice(int(cuts[part]), int(cuts[part + 1]))
+        right, wrong = units.correct[inside], units.wrong[inside]
+        right_above = units.correct[inside.stop :].sum()
+        wrong_below = units.wrong[: inside.start].sum()
+        area = weighted_sum(right, right_gain[inside]) - weighted_sum(wrong, wrong_gain[inside])
+        area += right_above * right_at_edge[part + 1] - (right_above + right.sum()) * right_at_edge[part]
+        area += (wrong_below + wrong.sum()) * wrong_at_edge[part + 1] - wrong_below * wrong_at_edge[part]
+        parts.append(float(area) / units.n)
+    low, medium, high = parts
+    return EuroAreas(*(min(max(area, 0.0), 1.0) for area in (low + medium + high, 3 * low, 3 * medium, 3 * high)))
 
 
-_SERIES = (1 / 2, -1 / 3, 1 / 4, -1 / 5, 1 / 6, -1 / 7, 1 / 8)
-_SERIES_RADIUS = 0.01
-"""Both branches of `_ratio_integrals` are exact to 1e-14 there; the plain antiderivative loses (P/(N − P))² digits."""
+SERIES_BELOW = 0.01
+SERIES_TERMS = 9
+"""The antiderivative loses a factor 1/d² of precision and the series a factor d⁹: both are within 1e-12 there."""
 
 
-def _ratio_integrals(
-    lower: FloatArray, width: FloatArray, constant: FloatArray, slope: FloatArray, base: int, rise: int
-) -> FloatArray:
-    """Integrate (constant + slope·u)/(base + rise·u) over [lower, lower + width], one interval per entry.
+def _gains(rate: float, utility: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Integrate (1−u)/D(u) and u/D(u) from 0 to each utility, D(u) = rate + (1 − 2·rate)·u, the accuracy as rate."""
+    if rate in (0.0, 1.0):
+        return utility, utility
+    slope = 1.0 - 2.0 * rate
+    if abs(slope) >= SERIES_BELOW:
+        logarithm = np.log((slope * utility + rate) / rate) / slope
+        return ((1.0 - rate) * logarithm - utility) / slope, (utility - rate * logarithm) / slope
+    # D(1/2) = 1/2 whatever the rate, so 1/D is a geometric series in 2·slope·(1/2 − u).
+    ratio = -2.0 * slope
+    even, odd = _series(ratio, utility - 0.5)
+    even_start, odd_start = _series(ratio, np.array([-0.5]))
+    even, odd = even - even_start, odd - odd_start
+    return even - odd, even + odd
 
-    With x = rise·width/(base + rise·lower), the integral of 1/(1 + xs) over s in [0, 1] is 1 − x·g and that of
-    s/(1 + xs) is g, where g = (1 − log(1 + x)/x)/x = 1/2 − x/3 + x²/4 − …; one formula serves rise = 0 too.
-    """
-    denominator = base + rise * lower
-    x = rise * width / denominator
-    g = np.full_like(x, _SERIES[-1])
-    for coefficient in reversed(_SERIES[:-1]):
-        g *= x
-        g += coefficient
-    large = np.flatnonzero(np.abs(x) > _SERIES_RADIUS)
-    g[large] = (1.0 - np.log1p(x[large]) / x[large]) / x[large]
-    result: FloatArray = width / denominator * ((constant + slope * lower) * (1.0 - x * g) + slope * width * g)
-    return result
+
+def _series(ratio: float, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Σ ratioʲ·offsetʲ⁺¹/(j+1) and 2·Σ ratioʲ·offsetʲ⁺²/(j+2)."""
+    step = ratio * offset
+    even, odd = np.zeros_like(offset), np.zeros_like(offset)
+    for j in range(SERIES_TERMS - 1, -1, -1):
+        even = even * step + 1.0 / (j + 1)
+        odd = odd * step + 2.0 / (j + 2)
+    return even * offset, odd * offset * offset
 
 
 @dataclass(frozen=True, slots=True)

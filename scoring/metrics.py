@@ -17,7 +17,7 @@ from scoring.calibration_error import (
 from scoring.decision_utility import EuroAreas, euro_areas
 from scoring.proper_scores import BrierDecomposition, brier_decomposition, brier_score, negative_log_likelihood
 from scoring.ranking import area_under_risk_coverage, auroc, average_precision, micro_auroc, prediction_rejection_ratio
-from scoring.scored_units import Groups, ScoredUnits, require_probability_rows
+from scoring.scored_units import Groups, ScoredUnits, once_per, require_probability_rows
 from scoring.smooth_calibration_error import smooth_calibration_error
 from scoring.value import NO_UNITS, NOT_A_PROBABILITY, Value, undefined
 
@@ -64,11 +64,15 @@ def _micro_auroc(units: ScoredUnits) -> Value:
     return micro_auroc(units).mean
 
 
+_decomposition = once_per(brier_decomposition)
+_areas = once_per(euro_areas)
+
+
 def _brier_part(part: str) -> Callable[[ScoredUnits], Value]:
     read: Callable[[BrierDecomposition], float] = attrgetter(part)
 
     def value(units: ScoredUnits) -> Value:
-        decomposition = brier_decomposition(units)
+        decomposition = _decomposition(units)
         return undefined(NO_UNITS) if decomposition is None else Value(read(decomposition))
 
     return value
@@ -78,7 +82,7 @@ def _euro_area(part: str) -> Callable[[ScoredUnits], Value]:
     read: Callable[[EuroAreas], float] = attrgetter(part)
 
     def value(units: ScoredUnits) -> Value:
-        areas = euro_areas(units)
+        areas = _areas(units)
         return undefined(NO_UNITS) if areas is None else Value(read(areas))
 
     return value

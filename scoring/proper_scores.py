@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scoring.calibration_error import BINS, equal_width_bins, equal_width_cuts
-from scoring.scored_units import ScoredUnits
+from scoring.calibration_error import BINS, equal_width_bins
+from scoring.scored_units import ScoredUnits, weighted_sum
 from scoring.value import INFINITE, NO_UNITS, Value, undefined
 
 
@@ -40,8 +40,9 @@ def brier_score(units: ScoredUnits) -> Value:
     units.require_probabilities()
     if not units.n:
         return undefined(NO_UNITS)
-    losses = np.dot(units.correct, (1.0 - units.values) ** 2) + np.dot(units.wrong, units.values**2)
-    return Value(float(losses) / units.n)
+    values = units.values
+    losses = weighted_sum(units.correct, (1.0 - values) ** 2) + weighted_sum(units.wrong, values**2)
+    return Value(losses / units.n)
 
 
 def brier_decomposition(units: ScoredUnits, bins: int = BINS) -> BrierDecomposition | None:
@@ -55,16 +56,12 @@ def brier_decomposition(units: ScoredUnits, bins: int = BINS) -> BrierDecomposit
         return None
     share = binned.counts / units.n
     rate = units.total_correct / units.n
-    cuts = equal_width_cuts(units.values, bins)
-    means = np.zeros(bins)
-    held = np.diff(np.concatenate(([0], units.counts_up_to))[cuts]) > 0
-    means[held] = binned.confidence
-    within = units.values - np.repeat(means, np.diff(cuts))
+    within = units.values - np.repeat(binned.confidence, np.diff(np.append(binned.starts, units.values.size)))
     return BrierDecomposition(
-        reliability=float(np.dot(share, binned.gaps**2)),
-        resolution=float(np.dot(share, (binned.accuracy - rate) ** 2)),
+        reliability=float((share * binned.gaps**2).sum()),
+        resolution=float((share * (binned.accuracy - rate) ** 2).sum()),
         uncertainty=rate * (1.0 - rate),
-        remainder=float(np.dot(units.counts, within**2) - 2.0 * np.dot(units.correct, within)) / units.n,
+        remainder=(weighted_sum(units.counts, within**2) - 2.0 * weighted_sum(units.correct, within)) / units.n,
     )
 
 
@@ -83,5 +80,6 @@ def negative_log_likelihood(units: ScoredUnits) -> Value:
     if np.any(units.correct[values == 0.0]) or np.any(units.wrong[values == 1.0]):
         return undefined(INFINITE)
     thresholds = units.thresholds
-    total = np.dot(units.correct, thresholds.log_values) + np.dot(units.wrong, thresholds.log_complements)
-    return Value(abs(float(total)) / units.n)
+    total = weighted_sum(units.correct, thresholds.log_values)
+    total += weighted_sum(units.wrong, thresholds.log_complements)
+    return Value(abs(total) / units.n)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from scoring.scored_units import FloatArray, ScoredUnits
+from scoring.scored_units import FloatArray, ScoredUnits, weighted_sum
 from scoring.value import (
     NO_CORRECT_UNIT,
     NO_GROUP_WITH_BOTH_CLASSES,
@@ -30,7 +30,7 @@ def auroc(units: ScoredUnits) -> Value:
     pairs = units.total_correct * units.total_wrong
     if not pairs:
         return undefined(ONE_CLASS)
-    twice_ordered = int(np.dot(units.correct, 2 * units.wrong_up_to - units.wrong))
+    twice_ordered = weighted_sum(units.correct, 2 * units.wrong_up_to - units.wrong)
     return Value(twice_ordered / (2 * pairs))
 
 
@@ -66,8 +66,8 @@ def micro_auroc(units: ScoredUnits) -> MicroAuroc:
         return MicroAuroc(reason, reason, 0, ranking.left_out)
     pairs = ranking.weight * ranking.pairs
     return MicroAuroc(
-        Value(float(np.dot(ranking.weight, ranking.auroc)) / generations),
-        Value(float(np.dot(pairs, ranking.auroc)) / int(pairs.sum())),
+        Value(float((ranking.weight * ranking.auroc).sum()) / generations),
+        Value(float((pairs * ranking.auroc).sum()) / int(pairs.sum())),
         generations,
         ranking.left_out,
     )
@@ -86,7 +86,7 @@ def average_precision(units: ScoredUnits) -> Value:
     right = units.total_correct - units.correct_up_to + units.correct
     kept = units.n - units.counts_up_to + units.counts
     precision = right / np.maximum(kept, 1)
-    return Value(min(float(np.dot(units.correct, precision)) / units.total_correct, 1.0))
+    return Value(min(weighted_sum(units.correct, precision) / units.total_correct, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,11 @@ def area_under_risk_coverage(units: ScoredUnits) -> Value:
         return undefined(NO_UNITS)
     harmonic = _harmonic_numbers(1 << (units.n + 1).bit_length())
     before = units.n - units.counts_up_to
-    wrong_before = units.total_wrong - units.wrong_up_to
-    share = units.wrong / np.maximum(units.counts, 1)
-    risks = units.wrong + (wrong_before - before * share) * (harmonic[before + units.counts] - harmonic[before])
-    return Value(min(max(float(risks.sum()) / units.n, 0.0), 1.0))
+    share = units.wrong / np.maximum(units.counts, 1.0)
+    fixed = units.total_wrong - units.wrong_up_to - before * share
+    ends = np.concatenate(([float(units.n)], before)).astype(np.intp)
+    spread = -np.diff(np.take(harmonic, ends))
+    return Value(min(max((units.total_wrong + weighted_sum(fixed, spread)) / units.n, 0.0), 1.0))
 
 
 @lru_cache(maxsize=2)
@@ -148,7 +149,7 @@ def prediction_rejection_ratio(units: ScoredUnits) -> Value:
     if not units.total_correct or not units.total_wrong:
         return undefined(ONE_CLASS)
     errors_left = units.total_wrong - units.wrong_up_to
-    twice_area = int(np.dot(units.counts, 2 * errors_left + units.wrong))
+    twice_area = weighted_sum(units.counts, 2 * errors_left + units.wrong)
     twice_random = units.n * units.total_wrong
     twice_oracle = units.total_wrong**2
     return Value((twice_random - twice_area) / (twice_random - twice_oracle))

@@ -6,10 +6,11 @@ a bootstrap draw only changes the counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 Groups: TypeAlias = Sequence[object] | NDArray[np.generic]
+Subject = TypeVar("Subject")
+Result = TypeVar("Result")
 
 
 class RowError(ValueError):
@@ -34,7 +37,7 @@ class RowError(ValueError):
         self.problem = problem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Thresholds:
     """The distinct confidences, ascending, shape ``(k,)``, with what is derived from them alone.
 
@@ -76,20 +79,20 @@ class GroupRanking:
     left_out: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScoredUnits:
     """Right and wrong units per distinct confidence, and the ranking inside generations where those are known.
 
     Attributes:
         thresholds: the distinct confidences, higher is more confident, shape ``(k,)``.
-        correct: number of right units at each, shape ``(k,)``.
+        correct: number of right units at each, shape ``(k,)``; whole numbers, exact below 2⁵³.
         wrong: number of wrong units at each, shape ``(k,)``.
         groups: None when no generations were given.
     """
 
     thresholds: Thresholds
-    correct: IntArray
-    wrong: IntArray
+    correct: FloatArray
+    wrong: FloatArray
     groups: GroupRanking | None = None
 
     @classmethod
@@ -128,22 +131,22 @@ class ScoredUnits:
         return int(self.wrong.sum())
 
     @cached_property
-    def counts(self) -> IntArray:
+    def counts(self) -> FloatArray:
         """Number of units at each distinct confidence; 0 is possible in a bootstrap draw."""
         return self.correct + self.wrong
 
     @cached_property
-    def correct_up_to(self) -> IntArray:
+    def correct_up_to(self) -> FloatArray:
         """Number of right units at or below each distinct confidence."""
         return np.cumsum(self.correct)
 
     @cached_property
-    def wrong_up_to(self) -> IntArray:
+    def wrong_up_to(self) -> FloatArray:
         """Number of wrong units at or below each distinct confidence."""
         return np.cumsum(self.wrong)
 
     @cached_property
-    def counts_up_to(self) -> IntArray:
+    def counts_up_to(self) -> FloatArray:
         """Number of units at or below each distinct confidence."""
         return self.correct_up_to + self.wrong_up_to
 
@@ -165,7 +168,7 @@ class SortedColumns:
     Attributes:
         thresholds: distinct confidences, shape ``(k,)``.
         starts: index of the first row of each, shape ``(k,)``.
-        correct: outcome of each row, 0 or 1, shape ``(n,)``.
+        correct: outcome of each row, 0.0 or 1.0, shape ``(n,)``.
         codes: generation of each row, 0-based, shape ``(n,)``; None when no generations were given.
         generations: number of generations; of rows when none were given.
         ranked: codes of the generations with both classes.
@@ -174,7 +177,7 @@ class SortedColumns:
 
     thresholds: Thresholds
     starts: IntArray
-    correct: IntArray
+    correct: FloatArray
     codes: IntArray | None
     generations: int
     ranked: IntArray
@@ -193,11 +196,12 @@ class SortedColumns:
         starts = np.flatnonzero(is_start)
         thresholds = Thresholds(scores[starts])
         if codes is None:
-            return cls(thresholds, starts, outcomes, None, scores.size, np.zeros(0, dtype=np.int64), None)
+            nobody = np.zeros(0, dtype=np.int64)
+            return cls(thresholds, starts, outcomes.astype(np.float64), None, scores.size, nobody, None)
         codes = codes[order]
         ranked, ranking = _rank_inside_groups(np.cumsum(is_start), outcomes, codes)
         generations = int(codes.max()) + 1 if codes.size else 0
-        return cls(thresholds, starts, outcomes, codes, generations, ranked, ranking)
+        return cls(thresholds, starts, outcomes.astype(np.float64), codes, generations, ranked, ranking)
 
     def units(self, draws: IntArray | None = None) -> ScoredUnits:
         """Count the units.
@@ -207,9 +211,10 @@ class SortedColumns:
                 each by default.
         """
         if draws is None:
-            weights = np.ones(self.correct.size, dtype=np.int64)
+            weights = np.ones(self.correct.size)
         else:
-            weights = draws if self.codes is None else draws[self.codes]
+            weights = draws.astype(np.float64)
+            weights = weights if self.codes is None else np.take(weights, self.codes)
         correct = weights * self.correct
         wrong = weights - correct
         if self.starts.size != self.correct.size:
@@ -219,6 +224,26 @@ class SortedColumns:
             weight = draws[self.ranked]
             ranking = GroupRanking(ranking.auroc, ranking.pairs, weight, int(draws.sum() - weight.sum()))
         return ScoredUnits(self.thresholds, correct, wrong, ranking)
+
+
+def once_per(function: Callable[[Subject], Result]) -> Callable[[Subject], Result]:
+    """Return the function with its result per object kept as long as the object lives.
+
+    For metrics that are parts of one computation, and for what all draws of a bootstrap share.
+    """
+    known: WeakKeyDictionary[Subject, Result] = WeakKeyDictionary()
+
+    def kept(subject: Subject) -> Result:
+        if subject not in known:
+            known[subject] = function(subject)
+        return known[subject]
+
+    return kept
+
+
+def weighted_sum(weights: FloatArray, values: FloatArray) -> float:
+    """Return Σ weights · values; einsum stays in this thread, where ``np.dot`` waits for its own under load."""
+    return float(np.einsum("i,i->", weights, values))
 
 
 def checked_columns(confidence: ArrayLike, correct: ArrayLike) -> tuple[FloatArray, IntArray]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.scored_units import FloatArray, ScoredUnits
+from scoring.scored_units import FloatArray, ScoredUnits, Thresholds, once_per
 from scoring.value import NO_UNITS, Value, undefined
 
-CELLS = 2048
+CELLS = 1024
 """Cells of [0, 1]; four times as many moved no golden case by more than 1e-4, a twentieth of the tolerance."""
 
-HALVINGS = 14
-"""Bisections of the bandwidth, to 6e-5."""
+HALVINGS = 12
+"""Bisections of the bandwidth, to 2.4e-4, as fine as relplot's 10 to its 1e-3."""
 
 _DISTANCE: FloatArray = np.minimum(np.arange(2 * CELLS), 2 * CELLS - np.arange(2 * CELLS)) / CELLS
 _HALF_SQUARE: FloatArray = -0.5 * _DISTANCE[_DISTANCE <= 0.5] ** 2
@@ -33,9 +33,7 @@ def smooth_calibration_error(units: ScoredUnits) -> Value:
     units.require_probabilities()
     if not units.n:
         return undefined(NO_UNITS)
-    counts = units.counts / units.n
-    residuals = _mirrored_spectrum(units.values, units.values * counts - units.correct / units.n)
-    density = _mirrored_spectrum(units.values, counts)
+    residuals, density = _spectra(units)
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         bandwidth = (low + high) / 2
@@ -46,15 +44,25 @@ def smooth_calibration_error(units: ScoredUnits) -> Value:
     return Value(min(_error(residuals, density, high), 1.0))
 
 
-def _mirrored_spectrum(values: FloatArray, weights: FloatArray) -> NDArray[np.complex128]:
-    """Share each weight between the two grid points around its value, mirror the grid and transform it."""
-    position = values * CELLS
-    cell = np.minimum(position.astype(np.int64), CELLS - 1)
-    upper = (position - cell) * weights
-    grid = np.zeros(CELLS + 1)
-    grid[:-1] = np.bincount(cell, weights=weights - upper, minlength=CELLS)
-    grid[1:] += np.bincount(cell, weights=upper, minlength=CELLS)
-    return np.fft.rfft(np.concatenate((grid, grid[-2:0:-1])))
+@once_per
+def _cells(thresholds: Thresholds) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cells that hold confidences and the index of the first confidence in each."""
+    return np.unique(np.minimum((thresholds.values * CELLS).astype(np.int64), CELLS - 1), return_index=True)
+
+
+def _spectra(units: ScoredUnits) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Return the spectra of the residuals and of the units, each shared between the two grid points around it."""
+    cells, starts = _cells(units.thresholds)
+
+    def spectrum(weights: FloatArray) -> NDArray[np.complex128]:
+        total, moment = np.add.reduceat(weights, starts), np.add.reduceat(weights * units.values, starts)
+        upper = CELLS * moment - cells * total
+        grid = np.zeros(CELLS + 1)
+        grid[cells] = total - upper
+        grid[cells + 1] += upper
+        return np.fft.rfft(np.concatenate((grid, grid[-2:0:-1])) / units.n)
+
+    return spectrum(units.values * units.counts - units.correct), spectrum(units.counts)
 
 
 def _error(residuals: NDArray[np.complex128], density: NDArray[np.complex128], bandwidth: float) -> float:
