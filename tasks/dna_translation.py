@@ -39,7 +39,7 @@ class DnaTranslation(Task):
         RangeParameter("codons_per_line", 1, 400, "codons on a line of the problem and of the answer"),
     )
     levels: ClassVar[Mapping[str, Parameters]] = {
-        "trivial": {"codons": IntegerRange(2, 3), "codons_per_line": _TEN},
+        "trivial": {"codons": IntegerRange(1, 3), "codons_per_line": _TEN},
         "easy": {"codons": IntegerRange(5, 12), "codons_per_line": _TEN},
         "medium": {"codons": IntegerRange(15, 30), "codons_per_line": _TEN},
         "hard": {"codons": IntegerRange(40, 80), "codons_per_line": _TEN},

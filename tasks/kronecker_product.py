@@ -39,7 +39,7 @@ class KroneckerProduct(Task):
         RangeParameter("entries", -9, 9, "entries of the two matrices"),
     )
     levels: ClassVar[Mapping[str, Parameters]] = {
-        "trivial": {"size": IntegerRange(4, 6), "entries": IntegerRange(0, 3)},
+        "trivial": {"size": IntegerRange(4, 4), "entries": IntegerRange(0, 3)},
         "easy": {"size": IntegerRange(8, 16), "entries": IntegerRange(0, 9)},
         "medium": {"size": IntegerRange(16, 36), "entries": _DIGITS},
         "hard": {"size": IntegerRange(40, 100), "entries": _DIGITS},
@@ -84,8 +84,8 @@ class KroneckerProduct(Task):
         left, right = _read_matrices(problem.text)
         rows = problem.reference.split("\n")
         steps = [
-            f"A has {len(left)} rows and {len(left[0])} columns, B has {len(right)} rows and {len(right[0])} columns, "
-            f"so the product has {len(rows)} rows and {len(left[0]) * len(right[0])} columns."
+            f"A is {len(left)}×{len(left[0])} and B is {len(right)}×{len(right[0])}, "
+            f"so the product is {len(rows)}×{len(left[0]) * len(right[0])}."
         ]
         for index, row in enumerate(rows):
             outer, inner = divmod(index, len(right))

@@ -168,8 +168,8 @@ CATEGORIES: dict[str, Category] = {
     "vegetables": Category(
         "vegetables",
         _words(
-            "artichoke asparagus broccoli cabbage carrot cauliflower celery lettuce onion parsnip potato radish spinach "
-            "turnip zucchini"
+            "artichoke asparagus broccoli cabbage carrot cauliflower celery lettuce onion parsnip potato radish "
+            "spinach turnip zucchini"
         ),
         False,
         (
@@ -183,7 +183,8 @@ CATEGORIES: dict[str, Category] = {
     "vehicles": Category(
         "vehicles",
         _words(
-            "airplane ambulance bicycle canoe helicopter limousine minivan motorcycle scooter submarine taxi tractor yacht"
+            "airplane ambulance bicycle canoe helicopter limousine minivan motorcycle scooter submarine taxi tractor "
+            "yacht"
         ),
         False,
         (
