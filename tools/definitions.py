@@ -1,0 +1,202 @@
+"""Write docs/definitions.md from the registries of scoring: `python tools/definitions.py`; `--check` only compares."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENT = ROOT / "docs" / "definitions.md"
+sys.path.insert(0, str(ROOT))  # run as a script, Python looks beside the script only
+
+from scoring.analyses import ANALYSES  # noqa: E402
+from scoring.calibrators import CALIBRATORS  # noqa: E402
+from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION  # noqa: E402
+from scoring.metrics import METRICS  # noqa: E402
+
+INTRODUCTION = f"""\
+# Definitions
+
+Every confidence function, calibration map, metric and analysis, as the program computes it. This page is written by
+`python tools/definitions.py` from the registries in `scoring/`; change those, not this page.
+
+A number that is not defined is shown as empty (JSON: `null`) with the reason, never as 0. NaN is refused. Tasks count
+the same in every benchmark figure, however many units they have. Intervals draw whole generations, because the units of
+one answer depend on each other. Where one confidence function stands for all, it is raw `{HEADLINE_FUNCTION}` over
+atoms.
+
+Sources: *SALT* is "Evaluating LLM Uncertainty in Long-Form Generation Using Deterministic Ground Truth", *ACUTE* is
+"The acute Protocol: Operationalizing Language Model Activations for Better Calibration, Utility, and Trust" (arXiv
+2606.07822), *calibration guide* is "Model Calibration in Large Language Models". "Our reading" marks what a source leaves
+open.
+"""
+
+CORRECTNESS = """\
+## Correctness
+
+Every unit is compared with the reference unit at the same index, as strings, after trimming and folding inner white
+space: `correct`, `wrong`, `missing` (no generated unit), `redundant` (no reference unit), `abstained` (`DK`, `<DK>`).
+Counts are pooled over a task's answers; answers that were cancelled, failed, or did not fit the context are left out
+and counted; an answer without a fenced region has all its reference units missing.
+
+- `precision`: correct / generated units, [0, 1], higher is better; nothing generated: undefined
+- `recall`: correct / reference units, [0, 1], higher is better
+- `redundancy`: redundant / generated units, [0, 1], lower is better; nothing generated: undefined
+- `aligned precision`: with labels by Needleman–Wunsch alignment (match +1, else 0), correct / (generated units +
+  reference units unmatched before the last generated unit)
+
+Source: SALT sections 2.1 and 2.3, appendix H.
+"""
+
+FUNCTIONS = """\
+## Confidence functions
+
+How sure the model was of a unit (atom, line or generation), from the k tokens whose bytes overlap it: p is the
+probability of a chosen token, H the entropy of its distribution in nats, both over the whole vocabulary and before
+temperature and samplers. Log-probabilities above 0 and entropies below 0 are rounding and count as 0; a perplexity too
+large for a double is the largest double. A unit without tokens (a missing one) has no confidence.
+"""
+
+MAPS = """\
+## Calibration maps
+
+From the scores x of one confidence function to probabilities of being right. Fitted per (model, task, method, function)
+on other generations than they are applied to: five folds of generations, or one split into halves. Fewer than two
+generations: undefined. Scores of functions where lower is more confident are negated first, or taken as 1 − x where a
+map needs a probability. Output is in [0, 1] and finite. Training on one unit, on two, or on one class is noted.
+Ranking metrics of a strictly rising map are computed from the raw scores, since pooled folds would change the order.
+`binned:B` and `histogram:B` take any B from 1 to 100,000; a report shows those listed here.
+"""
+
+MEASURES = """\
+## Metrics
+
+Of units with a confidence p and an outcome y, 1 for right and 0 for wrong or redundant; missing and abstained units are
+left out. A metric that needs probabilities refuses confidences outside [0, 1]. Brier, NLL and EURO depend on more than
+ranking, so what a perfect and an uninformative confidence (the accuracy for all) would score stands beside them.
+"""
+
+QUESTIONS = """\
+## Analyses
+
+Questions asked of stored answers. A cell is one (model, task, method).
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    blocks = [
+        INTRODUCTION,
+        CORRECTNESS,
+        FUNCTIONS,
+        *_functions(),
+        MAPS,
+        *_maps(),
+        MEASURES,
+        *_metrics(),
+        QUESTIONS,
+        *_analyses(),
+    ]
+    return "\n".join(blocks)
+
+
+def _functions() -> Iterator[str]:
+    for name, entry in CONFIDENCE_FUNCTIONS.items():
+        yield _entry(
+            name,
+            {
+                "formula": entry.formula,
+                "direction": f"{'higher' if entry.higher_is_confident else 'lower'} is more confident",
+                "range": _range(entry.minimum, entry.maximum),
+                "calibration": "needed before calibration metrics"
+                if entry.needs_calibration
+                else "a probability as is",
+                "source": entry.source,
+            },
+        )
+
+
+def _maps() -> Iterator[str]:
+    for name, entry in CALIBRATORS.items():
+        yield _entry(
+            name,
+            {
+                "formula": entry.formula,
+                "direction": "never falls as confidence rises" if entry.never_falls else "may fall where the data do",
+                "range": "[0, 1]",
+                "needs": _needs(entry.uses_labels, entry.needs_probability),
+                "degenerate": entry.degenerate,
+                "source": entry.source,
+            },
+        )
+
+
+def _metrics() -> Iterator[str]:
+    directions = {True: "higher is better", False: "lower is better", None: "neither good nor bad"}
+    for name, entry in METRICS.items():
+        yield _entry(
+            name,
+            {
+                "name": entry.title,
+                "formula": entry.formula,
+                "direction": directions[entry.higher_is_better],
+                "range": _range(entry.minimum, entry.maximum),
+                "needs": "confidences in [0, 1]" if entry.needs_probability else "any finite confidences",
+                "degenerate": entry.degenerate,
+                "source": entry.source,
+            },
+        )
+
+
+def _analyses() -> Iterator[str]:
+    for name, entry in ANALYSES.items():
+        yield _entry(
+            name,
+            {
+                "question": entry.question,
+                "formula": entry.formula,
+                "degenerate": entry.degenerate,
+                "source": entry.source,
+            },
+        )
+
+
+def _entry(name: str, facts: dict[str, str]) -> str:
+    return "\n".join([f"### `{name}`", "", *(f"- {fact}: {text}" for fact, text in facts.items()), ""])
+
+
+def _needs(uses_labels: bool, needs_probability: bool) -> str:
+    scores = "scores in [0, 1]" if needs_probability else "any finite scores"
+    return f"{scores} and correctness" if uses_labels else f"{scores}, no correctness"
+
+
+def _range(minimum: float, maximum: float) -> str:
+    low = "(−∞" if minimum == -math.inf else f"[{_number(minimum)}"
+    high = "∞)" if maximum == math.inf else f"{_number(maximum)}]"
+    return f"{low}, {high}"
+
+
+def _number(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or with ``--check`` say whether it is current; 1 when it is not, 2 for other arguments."""
+    if arguments not in ([], ["--check"]):
+        print("usage: python tools/definitions.py [--check]", file=sys.stderr)
+        return 2
+    page = render()
+    if not arguments:
+        DOCUMENT.parent.mkdir(exist_ok=True)
+        DOCUMENT.write_text(page, encoding="utf-8")
+        return 0
+    if DOCUMENT.exists() and DOCUMENT.read_text(encoding="utf-8") == page:
+        return 0
+    print("docs/definitions.md is not current: run python tools/definitions.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
