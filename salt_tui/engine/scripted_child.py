@@ -84,6 +84,7 @@ class ScriptedBackend:
 
     def load(self, options: LoadOptions, progress: Callable[[LoadProgress], None]) -> ModelInfo:
         """Read the script; raises `ModelError`."""
+        self._width = 0
         self._path = Path(options.path)
         self._script = script = read_script(self._path)
         if script.load_failure is not None:
@@ -161,10 +162,10 @@ class ScriptedBackend:
 
     def step(self, outlet: Outlet) -> bool:
         """Evaluate one chunk of a prompt, or report one token of every running sequence."""
-        while self._waiting and len(self._running) < self._width:
+        while self._waiting and (not self._width or len(self._running) < self._width):
             self._start(self._waiting.popleft(), outlet)
         if not self._running:
-            return bool(self._waiting)
+            return False
         if self._script.seconds_per_step:
             self._hurry.wait(self._script.seconds_per_step)
         for sequence in self._running:
@@ -204,11 +205,15 @@ class ScriptedBackend:
     # --- one sequence -------------------------------------------------------------------------------------------
 
     def _start(self, request: Generate, outlet: Outlet) -> None:
+        if not self._width:
+            outlet.ended(SequenceEnded(request.key, "failed", "no context is open"))
+            return
         if any(not 0 <= number < len(self._vocabulary) for number in (*request.prompt, *request.forced)):
             outlet.ended(SequenceEnded(request.key, "failed", "a token id outside the vocabulary"))
             return
         if len(request.prompt) >= self._context:
-            outlet.ended(SequenceEnded(request.key, "context"))
+            message = f"the prompt has {len(request.prompt)} tokens and the context {self._context}"
+            outlet.ended(SequenceEnded(request.key, "context", message))
             return
         prompt = b"".join(self._vocabulary[number] for number in request.prompt).decode("utf-8", "replace")
         reply = self._script.choose(prompt)
@@ -234,8 +239,6 @@ class ScriptedBackend:
     def _next(self, sequence: _Sequence) -> tuple[Token | None, SequenceEnded | None]:
         """Return the next token of a sequence, if there is one, and its end, if it is over after that."""
         request, reply, position = sequence.request, self._script.replies[sequence.reply], sequence.reported
-        if len(request.prompt) + position >= self._context:
-            return None, SequenceEnded(request.key, "context")
         forced = position < len(request.forced)
         if position < len(reply.tokens):
             scripted = reply.tokens[position]
@@ -247,8 +250,11 @@ class ScriptedBackend:
         sequence.reported += 1
         if token.end:
             return token, SequenceEnded(request.key, "end")
-        over = sequence.reported == request.max_tokens
-        return token, SequenceEnded(request.key, "length") if over else None
+        if sequence.reported == request.max_tokens:
+            return token, SequenceEnded(request.key, "length")
+        if len(request.prompt) + sequence.reported == self._context:
+            return token, SequenceEnded(request.key, "context")
+        return token, None
 
     def _token(self, key: int, scripted: ScriptedToken, forced: int | None) -> Token:
         """Give a scripted token its id, or a forced id the scripted statistics."""

@@ -136,7 +136,9 @@ def test_the_context_is_exact(tmp_path: Path) -> None:
     made.open_context(replace(CONTEXT, context=len(one.prompt) + 1))
     assert answer(made, play(made, one)) == ("TA", "context")
     made.open_context(replace(CONTEXT, context=len(one.prompt)))
-    assert play(made, one) == [SequenceEnded(1, "context")]
+    size = len(one.prompt)
+    message = f"the prompt has {size} tokens and the context {size}"
+    assert play(made, one) == [SequenceEnded(1, "context", message)]
 
 
 def test_forced_tokens_take_the_place_of_scripted_ones(tmp_path: Path) -> None:
@@ -155,6 +157,12 @@ def test_ids_outside_the_vocabulary_fail_the_sequence(tmp_path: Path) -> None:
     made = backend(tmp_path)
     (ended,) = play(made, request(made, forced=(99_999,)))
     assert ended == SequenceEnded(1, "failed", "a token id outside the vocabulary")
+
+
+def test_without_a_context_a_sequence_fails(tmp_path: Path) -> None:
+    made = backend(tmp_path)
+    made.load(load_options(write(tmp_path, SCRIPT)), lambda _: None)
+    assert play(made, request(made)) == [SequenceEnded(1, "failed", "no context is open")]
 
 
 def test_the_match_nearest_to_the_end_of_the_prompt_wins_then_the_longest(tmp_path: Path) -> None:
@@ -328,6 +336,7 @@ def test_the_child_plays_what_the_backend_plays(tmp_path: Path) -> None:
 def test_a_cancel_ends_a_long_step_at_once(tmp_path: Path) -> None:
     with start(tmp_path, SCRIPT | {"seconds_per_step": 30}) as engine:
         engine.submit(Generate(1, engine.tokenize(b"ATG"), 0, 10))
+        assert engine.events(0.3) == []  # by now the child waits in its step
         begin = time.monotonic()
         engine.cancel()
         assert SequenceEnded(1, "cancelled") in collect(engine, ends)
