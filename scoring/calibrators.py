@@ -88,7 +88,7 @@ def _binned(bins: int) -> Calibrator:
         needs_probability=False,
         formula="rate of correct training units in bin min(⌊B·(x − min)/(max − min)⌋, B − 1) of B equal-width bins",
         degenerate="empty bin or constant scores: base rate; beyond the range: first or last bin",
-        source="SALT, appendix E.1, algorithm 3",
+        source="SALT appendix E.1, algorithm 3",
     )
 
 
@@ -100,9 +100,9 @@ def _histogram(bins: int) -> Calibrator:
         uses_labels=True,
         needs_probability=False,
         formula="rate of correct training units in one of B equal-mass bins; ties at sorted positions s..e fall in bin "
-        "⌊B(s + e + 1)/2n⌋, edges lie halfway between neighbouring scores",
+        "⌊B(s+e+1)/(2n)⌋, edges lie halfway between neighbouring scores",
         degenerate="constant scores: base rate; fewer distinct scores than bins: fewer bins, noted",
-        source="Zadrozny and Elkan (2001)",
+        source="Zadrozny and Elkan 2001; ties: our reading",
     )
 
 
@@ -117,7 +117,7 @@ _ENTRIES = (
         needs_probability=False,
         formula="σ((x − μ)/s), μ and s the training mean and population standard deviation",
         degenerate="constant scores: 0.5",
-        source="SALT, appendix E.1, algorithm 1",
+        source="SALT appendix E.1, algorithm 1",
     ),
     Calibrator(
         name="minmax",
@@ -127,7 +127,7 @@ _ENTRIES = (
         needs_probability=False,
         formula="(x − Q₀.₀₁)/(Q₀.₉₉ − Q₀.₀₁) clipped to [0, 1], linear quantiles of the training scores",
         degenerate="constant scores: 0.5; both quantiles equal: the whole range instead, noted",
-        source="SALT, appendix E.1, algorithm 2",
+        source="SALT appendix E.1, algorithm 2",
     ),
     _binned(5),
     _binned(10),
@@ -163,7 +163,7 @@ _ENTRIES = (
         formula="σ(a·ln p − b·ln(1 − p) + c), a, b ≥ 0, by negative log-likelihood; p clipped at 1e-6",
         degenerate="scores outside [0, 1]: undefined; one class: 1e-6 or 1 − 1e-6; constant or falling: base rate; "
         "separable: a step cut at 1e-6 and 1 − 1e-6",
-        source="ACUTE, §4.1; Kull et al. (2017)",
+        source="ACUTE section 4.1; Kull et al. 2017",
     ),
     Calibrator(
         name="temperature",

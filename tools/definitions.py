@@ -29,8 +29,8 @@ atoms.
 
 Sources: *SALT* is "Evaluating LLM Uncertainty in Long-Form Generation Using Deterministic Ground Truth", *ACUTE* is
 "The acute Protocol: Operationalizing Language Model Activations for Better Calibration, Utility, and Trust" (arXiv
-2606.07822), *calibration guide* is "Model Calibration in Large Language Models". "Our reading" marks what a source leaves
-open.
+2606.07822), *calibration guide* is "Model Calibration in Large Language Models". "Our reading" marks what a source
+leaves open.
 """
 
 CORRECTNESS = """\
