@@ -75,7 +75,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code: 0 done, 1 failed, 2 usage or unusable model, 130 interrupted."""
     command = get_command(app)
     try:
-        code = command.main(args=list(arguments), prog_name="salt-tui", standalone_mode=False)
+        code: object = command.main(args=list(arguments), prog_name="salt-tui", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except BrokenPipeError:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict, fields
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from salt_tui.commands.failures import DONE
 from salt_tui.engine.models import ModelRow, list_models, load_registry, resolve_model
@@ -22,25 +18,17 @@ def list_known(*, json_output: bool) -> int:
     if json_output:
         print(json.dumps([_data(row) for row in rows], ensure_ascii=False))
         return DONE
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for head in ("name", "model", "kind"):
-        table.add_column(head, no_wrap=True)
-    for head in ("size", "context"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("here", no_wrap=True)
+    width = max(len(row.name) for row in rows)
+    print(f"  {'name':<{width}}  {'kind':<9}  {'here':<4}  {'size':>7}  {'context':>7}  model")
     for row in rows:
-        table.add_row(
-            f"{row.name}{' *' if row.default else ''}",
-            visible(row.title),
-            row.kind or "",
-            "" if row.file_bytes is None else _size(row.file_bytes),
-            "" if row.context is None else str(row.context),
-            "yes" if row.available else "no",
+        size = "" if row.file_bytes is None else _size(row.file_bytes)
+        context = "" if row.context is None else str(row.context)
+        print(
+            f"{'*' if row.default else ' '} {visible(row.name):<{width}}  {row.kind or '':<9}"
+            f"  {'yes' if row.available else 'no':<4}  {size:>7}  {context:>7}  {visible(row.title)}"
         )
-    console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
-    console.print(table)
-    console.print("* used without -m. How to fetch the others: salt-tui models check NAME")
-    console.print(f"Your own entries go to {visible(str(user_models_file()))}")
+    print("* is used without -m. salt-tui models check NAME says how to fetch one that is not here.")
+    print(f"Your own entries go to {visible(str(user_models_file()))}")
     return DONE
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from salt_tui.commands.failures import DONE
 from salt_tui.paths import database_path
-from salt_tui.runner.report import RATES, ReportRow, RunReport, report_rows, report_run
+from salt_tui.runner.report import RATES, ReportRow, RunReport, TaskReport, report_rows, report_run
 from salt_tui.runner.report_json import report_data, row_data
 from salt_tui.visible_text import visible
 from scoring.correctness import TaskMean
@@ -27,8 +27,8 @@ _RATE_HEADS = {
     "auroc_micro": "micro",
 }
 _TABLE_METRICS = {"accuracy": "right", "ece": "ECE", "brier": "Brier", "auroc": "AUROC", "auroc_micro": "micro"}
-_PLAIN_WIDTH = 100
-"""Columns of a table that does not go to a terminal."""
+_PLAIN_WIDTH = 400
+"""Columns where stdout is no terminal: lines are never broken there."""
 
 
 def print_report(name: str, database: Path | None, output: str) -> int:
@@ -75,7 +75,7 @@ def print_summary(report: RunReport) -> None:
 
 def _console() -> Console:
     width = None if sys.stdout.isatty() else _PLAIN_WIDTH
-    return Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width, soft_wrap=width is None)
+    return Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
 
 
 def _number(value: Value) -> str:
@@ -88,19 +88,23 @@ def _notes(report: RunReport) -> list[str]:
         statuses = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in task.statuses.items())
         left_out = f"; {task.left_out} left out of every rate" if task.left_out else ""
         notes.append(f"{task.task}: {statuses or 'no answer yet'}{left_out}")
-    missing = {
-        f"{task.task} {_RATE_HEADS[rate]}: {value.reason}"
-        for task in report.tasks
-        for rate, value in task.values.items()
-        if value.reason is not None
-    }
-    if missing:
-        notes.append(f"– undefined: {'; '.join(sorted(missing))}")
-    notes.append(
-        "ECE and AUROC: atoms, raw max_probability. ECE: lower is better, the rest: higher; AUROC .5 is chance."
-    )
+    for task in report.tasks:
+        notes.extend(
+            f"{task.task}: no {', '.join(_RATE_HEADS[rate] for rate in rates)}: {reason}"
+            for reason, rates in _by_reason(task).items()
+        )
+    notes.append("ECE and AUROC: of atoms by raw max_probability. Lower ECE and redundancy are better,")
+    notes.append("higher precision, recall and AUROC (0.5 is chance; micro: inside answers).")
     notes.extend(f"warning: {visible(warning)}" for warning in report.run.record.warnings)
     return notes
+
+
+def _by_reason(task: TaskReport) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for rate, value in task.values.items():
+        if value.reason is not None:
+            reasons.setdefault(value.reason, []).append(rate)
+    return reasons
 
 
 def _rows_table(rows: tuple[ReportRow, ...]) -> Table:

@@ -1,0 +1,142 @@
+"""Labelling answers that a file holds, without a model: ``salt-tui score`` (design 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from salt_tui.runner.json_lines import read_rows
+from scoring.alignment import align
+from scoring.answer_status import answer_status
+from scoring.correctness import UnitCounts
+from scoring.labels import UnitStatus, label_units
+from scoring.value import Value
+from tasks.answer import ReferenceUnits, parse_answer, split_reference
+from tasks.registry import task_for_release_name
+from tasks.release import release_answer, release_units
+from tasks.task import Task
+
+RELEASE_ALIGNMENT = (2, -1, -1)
+"""Match, mismatch and gap of the published release; ours are 1, 0, 0 (SALT appendix H)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLabels:
+    """The labels of one stored answer.
+
+    Attributes:
+        statuses: of the units, in order; with alignment, redundant units stand where they were written.
+        redundant, missing: counts.
+    """
+
+    statuses: tuple[UnitStatus, ...]
+    answer_status: str
+    precision: Value
+    recall: Value
+    redundant: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOptions:
+    """How answers are labelled.
+
+    Attributes:
+        unit: ``atom``, ``line`` or ``generation``.
+        aligned: Needleman-Wunsch instead of strict by index.
+        compat: find and split answers, and align, as the published release does.
+    """
+
+    unit: str
+    aligned: bool
+    compat: bool
+
+
+def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
+    """Label every row of a JSON lines file with ``task``, ``response``, ``reference`` and perhaps ``delimiter``.
+
+    Raises:
+        UsageError: the file or a row of it cannot be read; names the line.
+        UnknownTaskError: for the name of a task.
+    """
+    for row in read_rows(file, required=("task", "response", "reference"), optional=("delimiter",)):
+        task = task_for_release_name(row["task"])
+        yield label_answer(task, row["response"], row["reference"], row.get("delimiter"), options)
+
+
+def label_answer(
+    task: Task, response: str, reference: str, delimiter: str | None, options: LabelOptions
+) -> AnswerLabels:
+    """Label one answer that ended by itself.
+
+    Args:
+        task: splits and normalises.
+        response: the whole reply.
+        reference: the right answer, without fences.
+        delimiter: what separates atoms on a line; None as the task says.
+        options: how.
+    """
+    reply = response.encode("utf-8", "surrogatepass")
+    parsed = parse_answer(task, reply)
+    if options.compat:
+        wanted = release_units(task, reference, delimiter)
+        given = release_units(task, release_answer(response), delimiter)
+    else:
+        wanted = _units(task, reference, delimiter)
+        texts = [unit.text for unit in parsed.of_kind("generation")]
+        given = _units(task, texts[0] if texts else "", delimiter)
+    return _labels(
+        _of_unit(given, options.unit),
+        _of_unit(wanted, options.unit),
+        answer_status("end", parsed.extraction),
+        options,
+    )
+
+
+def labels_data(labels: AnswerLabels) -> dict[str, Any]:
+    """Return the JSON object of one row (design 5)."""
+    return {
+        "statuses": list(labels.statuses),
+        "answer_status": labels.answer_status,
+        "precision": labels.precision.value,
+        "recall": labels.recall.value,
+        "redundant": labels.redundant,
+        "missing": labels.missing,
+        "reasons": _reasons({"precision": labels.precision, "recall": labels.recall}),
+    }
+
+
+def _reasons(values: Mapping[str, Value]) -> dict[str, str]:
+    return {name: value.reason for name, value in values.items() if value.reason is not None}
+
+
+def _units(task: Task, text: str, delimiter: str | None) -> ReferenceUnits:
+    units = split_reference(task, text)
+    if delimiter is None or not delimiter.strip():
+        return units
+    pieces = re.split(f"{re.escape(delimiter.strip())}|\n", text)
+    atoms = tuple(task.normalise(piece) for piece in pieces if piece.strip())
+    return ReferenceUnits(atoms, units.lines, units.generation, (0,) * len(atoms))
+
+
+def _of_unit(units: ReferenceUnits, unit: str) -> tuple[str, ...]:
+    if unit == "atom":
+        return units.atoms
+    if unit == "line":
+        return units.lines
+    return (units.generation,) if units.generation else ()
+
+
+def _labels(given: tuple[str, ...], wanted: tuple[str, ...], status: str, options: LabelOptions) -> AnswerLabels:
+    if options.aligned:
+        match, mismatch, gap = RELEASE_ALIGNMENT if options.compat else (1, 0, 0)
+        alignment = align(given, wanted, match=match, mismatch=mismatch, gap=gap)
+        statuses, precision, recall = alignment.statuses, alignment.precision, alignment.recall
+    else:
+        statuses = label_units(given, wanted)
+        counts = UnitCounts.of(statuses)
+        precision, recall = counts.precision, counts.recall
+    return AnswerLabels(statuses, status, precision, recall, statuses.count("redundant"), statuses.count("missing"))

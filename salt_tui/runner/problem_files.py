@@ -1,0 +1,48 @@
+"""Solving problem texts that a file holds: ``salt-tui tasks solve`` (design 5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from salt_tui.runner.errors import UsageError
+from salt_tui.runner.json_lines import read_rows, read_text
+from tasks.registry import task_for_release_name
+from tasks.release import solve_release_row
+from tasks.task import ProblemTextError
+
+
+def solve_problems(name: str, file: Path) -> Iterator[str]:
+    """Yield the reference of every problem in a file, in order.
+
+    Args:
+        name: of the task, ours or the release's.
+        file: JSON lines with ``input`` (and what the release adds), or one problem as plain text.
+
+    Raises:
+        UnknownTaskError: for the name.
+        UsageError: the file or a row cannot be read, or is no problem of the task; names the line.
+    """
+    task = task_for_release_name(name)
+    if not _is_json_lines(read_text(file)):
+        try:
+            yield task.solve(read_text(file))
+        except ProblemTextError as error:
+            raise UsageError(f"{file}: {error}") from error
+        return
+    for number, row in enumerate(read_rows(file, required=("input",)), 1):
+        try:
+            yield solve_release_row(task, row)
+        except ProblemTextError as error:
+            raise UsageError(f"{file}: problem {number}: {error}") from error
+
+
+def _is_json_lines(text: str) -> bool:
+    first = text.lstrip().split("\n", 1)[0]
+    if not first.startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(first), dict)
+    except ValueError:
+        return False
