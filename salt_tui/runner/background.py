@@ -1,0 +1,63 @@
+"""A run in a thread of its own, with a mailbox that screens empty at their own pace."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from salt_tui.runner.events import Notice, RunEnded, RunEvent
+from salt_tui.runner.experiment import Experiment, ReadyRun
+from salt_tui.runner.opened_model import Emit, close_run
+
+
+class BackgroundRun:
+    """Prepares and computes a run in a daemon thread.
+
+    Every event is appended to `mailbox`, from which one consumer pops from the left; appending and popping a deque
+    need no lock.  Whatever happens, the last event is a `RunEnded`, and then the child has ended and the store is
+    closed.
+
+    Args:
+        prepare: makes the run ready, e.g. a call of `salt_tui.runner.preparation.prepare_run`.
+        describe: turns an exception into one line for the user.
+    """
+
+    def __init__(self, prepare: Callable[[Emit], ReadyRun], describe: Callable[[BaseException], str]) -> None:
+        self.mailbox: deque[RunEvent] = deque()
+        self._prepare = prepare
+        self._describe = describe
+        self._stop = threading.Event()
+        self._ready: ReadyRun | None = None
+        self._thread = threading.Thread(target=self._work, name="run", daemon=True)
+
+    def start(self) -> None:
+        """Begin; events arrive from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the run to stop in order; it stays resumable."""
+        self._stop.set()
+
+    def cancel_answer(self, generation: int) -> None:
+        """Stop one answer; it ends as ``cancelled`` and the run goes on."""
+        if self._ready is not None:
+            self._ready.engine.cancel(generation)
+
+    def join(self, timeout: float) -> bool:
+        """Wait for the end; return whether it came."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        run = 0
+        try:
+            self._ready = self._prepare(self.mailbox.append)
+            run = self._ready.run
+            try:
+                Experiment(self._ready, self.mailbox.append, self._stop).run()
+            finally:
+                close_run(self._ready)
+        except BaseException as error:
+            self.mailbox.append(Notice(self._describe(error)))
+            self.mailbox.append(RunEnded(run, "failed", self._describe(error)))
