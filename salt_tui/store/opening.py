@@ -29,7 +29,7 @@ def identify(path: Path) -> Kind:
             raise StoreError(f"{path} is a folder, not a database; give a file name with --db")
         with path.open("rb") as file:
             header = file.read(schema.HEADER_BYTES)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return "absent"
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); choose another file with --db") from error

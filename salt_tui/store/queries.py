@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -293,6 +294,22 @@ class Queries:
             raise explain(error, self.path) from error
         return np.concatenate(chunks)
 
+    def atom_rows(self, run: int) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+        """Return the columns of ``atom_view`` and its rows for a run, read while they are consumed."""
+        try:
+            cursor = self._connection.execute(
+                'SELECT * FROM atom_view WHERE run = ? ORDER BY generation, "index"', (run,)
+            )
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+        return [column[0] for column in cursor.description], self._consume(cursor)
+
+    def _consume(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from cursor
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+
     def confidently_wrong(self, run: int, limit: int, task: str | None = None) -> list[WrongAtom]:
         """Return the wrong and redundant atoms that the model was surest of, by ``max_probability``, surest first."""
         rows = self._rows(
@@ -312,6 +329,15 @@ class Queries:
         return [WrongAtom(*row) for row in rows]
 
     # --- the connection -----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let every query inside see the file as it is now, whatever a writer does meanwhile."""
+        self._rows("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.rollback()
 
     def close(self) -> None:
         """Close; may be called twice."""

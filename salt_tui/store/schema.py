@@ -234,7 +234,7 @@ WITH binned AS (
     SELECT
         problem.run, problem.task, unit.max_probability AS confidence, unit.status = 'correct' AS correct,
         max(1, CAST(unit.max_probability * 15 AS INTEGER)
-            + (unit.max_probability * 15 > CAST(unit.max_probability * 15 AS INTEGER))) AS bin
+            + (unit.max_probability > CAST(unit.max_probability * 15 AS INTEGER) / 15.0)) AS bin
     FROM problem
     JOIN generation ON generation.problem = problem.id
     JOIN unit ON unit.generation = generation.id AND unit.kind = 'atom'

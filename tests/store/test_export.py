@@ -1,0 +1,128 @@
+"""Exports: the three formats, and targets that must not be harmed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+
+import pytest
+
+from salt_tui.store import export
+from salt_tui.store.export import export_run
+from salt_tui.store.queries import open_queries
+from salt_tui.store.store import StoreError, open_store
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("x.db"))
+
+
+def test_csv_has_one_row_per_atom_and_empty_cells_for_null(path, filled, tmp_path):
+    target = tmp_path / "run.csv"
+    export_run(path, filled, target)
+    with target.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["status"] for row in rows[:3]] == ["correct", "wrong", "missing"]
+    assert len(rows) == 8
+    assert (rows[1]["text"], rows[1]["reference"], rows[1]["max_probability"]) == ("A", "C", "0.9")
+    assert (rows[2]["text"], rows[2]["max_probability"], rows[2]["correct"]) == ("", "", "")
+
+
+def test_jsonl_has_one_answer_per_line_with_units_and_tokens(path, filled, tmp_path):
+    target = tmp_path / "run.jsonl"
+    export_run(path, filled, target)
+    answers = [json.loads(line) for line in target.read_text().splitlines()]
+    assert [len(answer["units"]) for answer in answers] == [3, 3, 1, 1, 0]
+    assert [len(answer["tokens"]) for answer in answers] == [3, 3, 3, 3, 0]
+    first = answers[0]
+    assert (first["model"], first["task"], first["seed"], first["reply"]) == ("tiny", "dna", 2**64 - 1, "A A A")
+    assert first["units"][1]["max_probability"] == 0.9
+    assert first["tokens"][0]["alternatives"] == [[65, -0.25], [66, -2.5]]
+    assert answers[4]["reply"] is None
+
+
+def test_jsonl_keeps_bytes_that_are_no_characters(path, store, create, token, end, tmp_path):
+    run = create(count=1)
+    generation = store.begin_generation(store.pending_problems(run)[0].id, (), 0, 1)
+    store.add_tokens(generation, [token(0, id=255)])
+    store.end_generation(generation, end(reply=b"a\xff"))
+    export_run(path, run, tmp_path / "run.jsonl")
+    answer = json.loads((tmp_path / "run.jsonl").read_text())
+    assert (answer["reply"], answer["reply_base64"]) == ("a\ufffd", "Yf8=")
+    assert (answer["tokens"][0]["text"], answer["tokens"][0]["text_base64"]) == ("\ufffd", "/w==")
+
+
+def test_a_database_of_its_own_holds_only_that_run_and_can_be_opened(path, store, create, filled, tmp_path):
+    create(sha256="b" * 64)
+    target = tmp_path / "run.db"
+    export_run(path, filled, target)
+    assert names(tmp_path) == ["run.db"]
+    with open_queries(path) as before, open_queries(target) as after:
+        assert [listing.run for listing in after.list_runs()] == [filled]
+        assert after.list_runs()[0].state == "interrupted"
+        assert after.task_counts(filled) == before.task_counts(filled)
+        generation = after.answers(filled)[0].generation
+        assert after.tokens(generation) == before.tokens(generation)
+        assert after.units(generation) == before.units(generation)
+    connection = sqlite3.connect(target)
+    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert connection.execute("SELECT count(*) FROM model").fetchone() == (1,)
+    connection.close()
+    with open_store(target) as opened:
+        opened.claim(filled)
+        assert len(opened.pending_problems(filled)) == 2
+        opened.release(filled, "interrupted")
+
+
+@pytest.mark.parametrize("name", ["run.xlsx", "run", "run.csv.gz", ".csv"])
+def test_an_unknown_suffix_names_the_valid_ones(path, filled, tmp_path, name):
+    with pytest.raises(StoreError, match=r"\.csv, \.jsonl, \.db"):
+        export_run(path, filled, tmp_path / name)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+def test_an_existing_target_is_kept_unless_overwriting_is_asked_for(path, filled, tmp_path, suffix):
+    target = tmp_path / f"run{suffix}"
+    target.write_text("precious")
+    with pytest.raises(StoreError, match="exists"):
+        export_run(path, filled, target)
+    assert target.read_text() == "precious"
+    export_run(path, filled, target, overwrite=True)
+    assert target.read_bytes()[:8] != b"precious"
+    assert names(tmp_path) == [target.name]
+
+
+def test_the_database_itself_is_never_a_target(path, filled):
+    with pytest.raises(StoreError, match="the database itself"):
+        export_run(path, filled, path, overwrite=True)
+    with open_queries(path) as queries:
+        assert queries.find_run("latest") == filled
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+def test_an_unknown_run_or_folder_leaves_nothing(path, filled, tmp_path, suffix):
+    with pytest.raises(StoreError, match="no run 99"):
+        export_run(path, 99, tmp_path / f"run{suffix}")
+    with pytest.raises(StoreError) as caught:
+        export_run(path, filled, tmp_path / "nowhere" / f"run{suffix}")
+    assert "\n" not in str(caught.value)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+def test_a_failure_in_the_middle_leaves_the_old_file_and_nothing_else(path, filled, tmp_path, suffix, monkeypatch):
+    target = tmp_path / f"run{suffix}"
+    target.write_text("precious")
+    write = export._WRITERS[suffix]
+
+    def fail(queries, run, temporary):
+        write(queries, run, temporary)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(export._WRITERS, suffix, fail)
+    with pytest.raises(StoreError, match="No space left on device"):
+        export_run(path, filled, target, overwrite=True)
+    assert target.read_text() == "precious"
+    assert names(tmp_path) == [target.name]

@@ -1,0 +1,210 @@
+"""What may stand at the path: nothing, ours, something else, something broken, something newer."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from salt_tui.store import migrations, opening, schema
+from salt_tui.store.queries import open_queries
+from salt_tui.store.store import StoreError, open_store
+
+OPENERS = [open_store, open_queries]
+
+
+def one_line(caught):
+    return "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
+
+
+def test_a_new_file_is_complete_marked_and_alone_in_its_new_folder(tmp_path):
+    path = tmp_path / "deep" / "er" / "x y?#%.db"
+    open_store(path).close()
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert path.read_bytes()[68:72] == b"SALT"
+    connection = sqlite3.connect(path)
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+    assert tables >= {
+        "run", "model", "vocabulary", "problem", "generation", "token", "unit", "probe", "intervention",
+        "schema_version", "atom_view", "reliability_view", "run_summary",
+    }  # fmt: skip
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("SELECT version, name FROM schema_version").fetchall() == [(1, "create_first_schema")]
+    connection.close()
+
+
+def test_the_writer_has_foreign_keys_wal_and_a_timeout(path):
+    connection = opening.connect_writer(path, busy_timeout=1.5)
+    settings = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("foreign_keys", "busy_timeout")]
+    connection.close()
+    assert settings == [1, 1500]
+
+
+def test_an_empty_file_is_taken_as_new(path):
+    path.touch()
+    open_store(path).close()
+    with open_queries(path) as queries:
+        assert queries.list_runs() == []
+
+
+def test_opening_again_changes_nothing(path):
+    open_store(path).close()
+    before = path.read_bytes()
+    open_store(path).close()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_a_database_of_something_else_is_never_touched(path, opener):
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE run (id)")
+    connection.commit()
+    connection.close()
+    before, modified = path.read_bytes(), path.stat().st_mtime_ns
+    with pytest.raises(StoreError, match="something else") as caught:
+        opener(path)
+    assert one_line(caught)
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, modified)
+    assert [entry.name for entry in path.parent.iterdir() if entry.name.startswith("x.db")] == ["x.db"]
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.parametrize("content", [b"hello, I am a text\n", b"\0" * 4096, b"SQLite"])
+def test_a_file_that_is_no_database_is_left_alone(path, opener, content):
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="not a database") as caught:
+        opener(path)
+    assert one_line(caught)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_a_folder_is_refused(tmp_path, opener):
+    with pytest.raises(StoreError, match="is a folder") as caught:
+        opener(tmp_path)
+    assert one_line(caught)
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_a_newer_schema_is_refused(path, opener):
+    open_store(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("INSERT INTO schema_version VALUES (99, 'from_the_future', '2030')")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match=r"newer salt-tui \(schema 99, this one knows 1\)") as caught:
+        opener(path)
+    assert one_line(caught)
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_a_damaged_file_is_one_line(path, opener):
+    open_store(path).close()
+    content = path.read_bytes()
+    path.write_bytes(content[:100] + b"\xff" * (len(content) - 100))
+    with pytest.raises(StoreError) as caught:
+        opener(path)
+    assert one_line(caught)
+
+
+def test_a_reader_never_creates_a_file_and_cannot_write(path, tmp_path):
+    with pytest.raises(StoreError, match="no database at"):
+        open_queries(path)
+    assert not path.exists()
+    open_store(path).close()
+    with open_queries(path) as queries, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        queries._connection.execute("DELETE FROM run")
+
+
+def test_a_file_in_the_way_of_the_folder_is_one_line(path):
+    path.write_text("a file")
+    with pytest.raises(StoreError, match="cannot be made") as caught:
+        open_store(path / "y.db")
+    assert one_line(caught)
+
+
+READ_ONLY = """
+import json, os, sys
+import sqlite_utils
+from salt_tui.store.errors import StoreError
+from salt_tui.store.queries import open_queries
+from salt_tui.store.store import open_store
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+answers = []
+for opener, name in ((open_store, "new.db"), (open_store, "old.db"), (open_queries, "old.db")):
+    try:
+        with opener(sys.argv[1] + "/" + name) as opened:
+            answers.append(str(len(opened.list_runs())))
+    except StoreError as error:
+        answers.append(str(error))
+print(json.dumps(answers))
+"""
+
+
+def test_a_folder_without_write_permission_is_one_line_and_can_be_read():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        open_store(folder / "old.db").close()
+        folder.chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, str(folder)], capture_output=True, text=True, check=False
+        )
+        folder.chmod(0o755)
+        left = [entry.name for entry in folder.iterdir()]
+    assert done.returncode == 0, done.stderr
+    new, old, read = json.loads(done.stdout)
+    assert new == old == f"the folder {folder} cannot be written; choose another place with --db"
+    assert read == "0"
+    assert left == ["old.db"]
+
+
+def test_a_migration_runs_once_and_a_failed_one_leaves_no_trace(path):
+    connection = opening.connect_writer(path)
+
+    def add_note(database):
+        database.execute("ALTER TABLE run ADD COLUMN note TEXT")
+
+    def fail(database):
+        database.execute("CREATE TABLE half (x)")
+        database.execute("SELECT nonsense")
+
+    assert migrations.apply(connection, (*migrations.MIGRATIONS, add_note)) == ["add_note"]
+    assert migrations.apply(connection, (*migrations.MIGRATIONS, add_note)) == []
+    with pytest.raises(sqlite3.OperationalError):
+        migrations.apply(connection, (*migrations.MIGRATIONS, add_note, fail))
+    names = [row[0] for row in connection.execute("SELECT name FROM schema_version ORDER BY version")]
+    assert names == ["create_first_schema", "add_note"]
+    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
+    assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    connection.close()
+
+
+def test_an_older_schema_is_updated_by_the_writer_and_refused_by_the_reader(path, monkeypatch):
+    open_store(path).close()
+
+    def add_note(database):
+        database["run"].add_column("note", str)
+
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, add_note))
+    monkeypatch.setattr(migrations.apply, "__defaults__", (migrations.MIGRATIONS,))
+    with pytest.raises(StoreError, match="older"):
+        open_queries(path)
+    open_store(path).close()
+    connection = sqlite3.connect(path)
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(run)")]
+    connection.close()
+    assert columns[-1] == "note"
+
+
+def test_every_confidence_function_has_a_column(path):
+    connection = opening.connect_writer(path)
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(unit)")]
+    connection.close()
+    assert tuple(columns[-9:]) == schema.CONFIDENCE_COLUMNS

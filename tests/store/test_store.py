@@ -1,0 +1,299 @@
+"""The writer: runs, leases, answers and the buffer."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from salt_tui.store.queries import open_queries
+from salt_tui.store.store import StoreError, open_store
+
+
+def count(path, table, condition="1"):
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchone()[0]
+    finally:
+        connection.close()
+
+
+def first_generation(store, run):
+    return store.begin_generation(store.pending_problems(run)[0].id, (1, 2, 3), 2, 1)
+
+
+def test_problems_come_back_as_they_were_stored_with_64_bit_seeds(store, create, problem):
+    pending = store.pending_problems(create())
+    assert [entry.problem for entry in pending] == [problem(0), problem(1), problem(2)]
+    assert pending[0].problem.seed == 2**64 - 1
+    assert {(entry.generation, entry.attempt) for entry in pending} == {(None, 0)}
+
+
+def test_equal_files_are_one_model_and_each_run_keeps_its_own_name(store, create, path):
+    first, second, third = create(), create(name="other"), create(sha256="b" * 64)
+    assert count(path, "model") == 2
+    assert count(path, "vocabulary") == 512
+    with open_queries(path) as queries:
+        assert [queries.run_record(run).model.name for run in (first, second, third)] == ["tiny", "other", "tiny"]
+
+
+def test_numbers_of_runs_are_not_used_again(store, create):
+    last = create()
+    store.delete_run(last)
+    assert create() == last + 1
+
+
+def test_repeated_problems_are_refused(store, model, run_record, problem, path):
+    twice = [problem(0), replace(problem(0), position=1)]
+    with pytest.raises(StoreError, match="refused a row"):
+        store.create_run(model(), (b"x",), run_record(), twice)
+    assert count(path, "run") == count(path, "model") == 0
+
+
+def test_nothing_is_visible_before_flush_and_everything_after(store, create, path, token, atom):
+    generation = first_generation(store, create())
+    assert store.oldest_unwritten is None
+    before = time.monotonic()
+    store.add_tokens(generation, [token(0), token(1)])
+    store.add_units(generation, [atom(0)])
+    assert before <= store.oldest_unwritten <= time.monotonic()
+    assert count(path, "token") == count(path, "unit") == 0
+    store.flush()
+    assert (count(path, "token"), count(path, "unit")) == (2, 1)
+    assert store.oldest_unwritten is None
+
+
+def test_a_restarted_answer_loses_tokens_units_and_revision(store, create, path, token, atom):
+    run = create()
+    generation = first_generation(store, run)
+    store.add_units(generation, [atom(0)])
+    store.withdraw_units(generation, 1)
+    store.add_tokens(generation, [token(0)])
+    store.flush()
+    store.add_tokens(generation, [token(1)])
+    pending = store.pending_problems(run)[0]
+    assert (pending.generation, pending.attempt) == (generation, 1)
+    assert store.begin_generation(pending.id, (9,), 1, 2) == generation
+    assert store.oldest_unwritten is None
+    store.flush()
+    assert count(path, "token") == count(path, "unit") == 0
+    assert count(path, "generation", "attempt = 2 AND revision = 0 AND prompt_tokens = '[9]'") == 1
+
+
+def test_withdrawing_deletes_units_and_keeps_tokens(store, create, path, token, atom):
+    generation = first_generation(store, create())
+    store.add_units(generation, [atom(0)])
+    store.flush()
+    store.add_tokens(generation, [token(0)])
+    store.add_units(generation, [atom(1)])
+    store.withdraw_units(generation, 1)
+    assert (count(path, "token"), count(path, "unit")) == (1, 0)
+    store.add_units(generation, [atom(0)])
+    with pytest.raises(StoreError, match="cannot be withdrawn"):
+        store.withdraw_units(generation, 1)
+    store.flush()
+    assert count(path, "unit") == 1
+
+
+def test_the_end_of_an_answer_is_one_transaction(store, create, path, token, atom, end):
+    run = create()
+    generation = first_generation(store, run)
+    store.add_tokens(generation, [token(0)])
+    store.add_units(generation, [atom(0), atom(0)])
+    with pytest.raises(StoreError, match="refused a row"):
+        store.end_generation(generation, end())
+    assert count(path, "token") == count(path, "generation", "stop_reason IS NOT NULL") == 0
+    store.begin_generation(store.pending_problems(run)[0].id, (), 0, 2)
+    store.add_units(generation, [atom(0)])
+    store.end_generation(generation, end())
+    assert count(path, "unit") == count(path, "generation", "stop_reason IS NOT NULL") == 1
+    assert len(store.pending_problems(run)) == 2
+
+
+def test_a_finished_answer_stays_as_it_is(store, create, end):
+    run = create()
+    problem = store.pending_problems(run)[0].id
+    generation = first_generation(store, run)
+    store.end_generation(generation, end())
+    with pytest.raises(StoreError, match="not open"):
+        store.end_generation(generation, end())
+    with pytest.raises(StoreError, match="finished"):
+        store.begin_generation(problem, (), 0, 2)
+    with pytest.raises(StoreError, match="cannot be withdrawn"):
+        store.withdraw_units(generation, 5)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_refused_before_they_become_null(store, create, token, atom, end, value):
+    generation = first_generation(store, create())
+    for broken in (
+        replace(token(0), log_probability=value),
+        replace(token(0), entropy=value),
+        replace(token(0), alternative_log_probabilities=(-1.0, value)),
+    ):
+        with pytest.raises(StoreError, match="token 0 of generation"):
+            store.add_tokens(generation, [token(1), broken])
+    with pytest.raises(StoreError, match=r"max_probability of atom 0 of generation .* is"):
+        store.add_units(generation, [replace(atom(0), confidences=(*atom(0).confidences[:4], value, *(None,) * 4))])
+    with pytest.raises(StoreError, match="prompt_seconds"):
+        store.end_generation(generation, replace(end(), prompt_seconds=value))
+    assert store.oldest_unwritten is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": "right"},
+        {"kind": "word"},
+        {"text": None},
+        {"reference": None},
+        {"status": "redundant"},
+        {"token_end": None},
+        {"byte_start": 9},
+        {"index": -1},
+        {"text": "\ud800"},
+        {"confidences": (0.5, *(None,) * 8)},
+        {"confidences": (*(None,) * 4, 1.5, *(None,) * 4)},
+    ],
+)
+def test_rows_that_contradict_the_schema_are_refused(store, create, atom, path, changes):
+    generation = first_generation(store, create())
+    store.add_units(generation, [replace(atom(0), **changes)])
+    with pytest.raises(StoreError, match="refused a row") as caught:
+        store.flush()
+    assert "\n" not in str(caught.value)
+    assert count(path, "unit") == 0
+    store.begin_generation(store.pending_problems(1)[0].id, (), 0, 2)
+
+
+def test_foreign_keys_are_enforced(store, token):
+    store.add_tokens(77, [token(0)])
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        store.flush()
+    store._clear_buffer()
+    assert store.oldest_unwritten is None
+
+
+def test_deleting_a_run_deletes_everything_of_it_and_its_model_with_the_last(store, create, filled, path):
+    other = create(count=1)
+    store.release(filled, "interrupted")
+    store.delete_run(filled)
+    for table in ("generation", "token", "unit"):
+        assert count(path, table) == 0
+    assert (count(path, "problem"), count(path, "model"), count(path, "vocabulary")) == (1, 1, 256)
+    store.delete_run(other)
+    assert count(path, "model") == count(path, "vocabulary") == 0
+    with pytest.raises(StoreError, match=f"no run {other}"):
+        store.delete_run(other)
+
+
+def test_claim_release_and_state(store, create, path):
+    run = create()
+    with open_queries(path) as queries:
+        assert queries.list_runs()[0].state == "interrupted"
+        store.claim(run)
+        assert queries.list_runs()[0].state == "running"
+        store.heartbeat(run)
+        store.release(run, "failed", "the engine died")
+        assert (queries.list_runs()[0].state, queries.list_runs()[0].message) == ("failed", "the engine died")
+        store.claim(run)
+        store.release(run, "finished")
+        listing = queries.list_runs()[0]
+    assert (listing.state, listing.message) == ("finished", None)
+    assert listing.finished_at is not None
+    with pytest.raises(StoreError, match="not held"):
+        store.heartbeat(run)
+
+
+def test_a_run_held_by_a_live_process_cannot_be_claimed_or_deleted(store, create, path):
+    run = create()
+    store.claim(run)
+    expected = f"process {os.getpid()} on {socket.gethostname()}"
+    with open_store(path) as second:
+        with pytest.raises(StoreError, match=expected):
+            second.claim(run)
+        with pytest.raises(StoreError, match=expected):
+            second.delete_run(run)
+    store.claim(run)
+    store.release(run, "finished")
+
+
+def test_the_lease_of_a_dead_process_is_taken_over(store, create, path):
+    run = create()
+    script = (
+        "import os, sys; from salt_tui.store.store import open_store\n"
+        "store = open_store(sys.argv[1]); store.claim(int(sys.argv[2])); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(path), str(run)], check=False)
+    assert done.returncode == -9
+    assert count(path, "run", "state = 'running' AND lease_pid IS NOT NULL") == 1
+    with open_queries(path) as queries:
+        assert queries.list_runs()[0].state == "interrupted"
+    store.claim(run)
+    store.release(run, "finished")
+    assert count(path, "run", "state = 'finished' AND lease_pid IS NULL") == 1
+
+
+def set_lease(path, **columns):
+    connection = sqlite3.connect(path)
+    connection.execute(f"UPDATE run SET {', '.join(f'{name} = ?' for name in columns)}", tuple(columns.values()))
+    connection.commit()
+    connection.close()
+
+
+def test_a_reused_process_number_is_not_the_holder(store, create, path):
+    run = create()
+    store.claim(run)
+    set_lease(path, lease_process_start="1")
+    with open_store(path) as second:
+        second.claim(run)
+        second.release(run, "interrupted")
+    with pytest.raises(StoreError, match="taken over"):
+        store.heartbeat(run)
+    assert count(path, "run", "state = 'interrupted'") == 1
+
+
+def test_another_host_is_dead_after_thirty_seconds_without_a_heartbeat(store, create, path):
+    run = create()
+    store.claim(run)
+    set_lease(path, lease_host="elsewhere")
+    with open_store(path) as second:
+        with pytest.raises(StoreError, match="on elsewhere"):
+            second.claim(run)
+        set_lease(path, lease_heartbeat="2020-01-01T00:00:00.000+00:00")
+        second.claim(run)
+        second.release(run, "interrupted")
+    with pytest.raises(StoreError, match="taken over"):
+        store.release(run, "finished")
+    with pytest.raises(StoreError, match="taken over"):
+        store.heartbeat(run)
+
+
+def test_closing_writes_what_is_buffered_and_gives_the_lease_back(path, store, create, token):
+    run = create()
+    second = open_store(path)
+    second.claim(run)
+    generation = second.begin_generation(second.pending_problems(run)[0].id, (), 0, 1)
+    second.add_tokens(generation, [token(0)])
+    second.close()
+    second.close()
+    assert count(path, "token") == 1
+    assert count(path, "run", "state = 'interrupted' AND lease_pid IS NULL") == 1
+
+
+def test_the_environment_can_be_replaced(store, create, path):
+    run = create()
+    store.update_environment(run, '{"threads":4}', "new", False, ["changed"])
+    with open_queries(path) as queries:
+        record = queries.run_record(run).record
+        assert queries.run_environment(run) == {"threads": 4}
+    assert (record.environment_hash, record.exact, record.warnings) == ("new", False, ("changed",))
+    with pytest.raises(StoreError, match="no run 99"):
+        store.update_environment(99, "{}", "new", None, [])
