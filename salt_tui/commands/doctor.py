@@ -82,9 +82,8 @@ def _print(found: Examination) -> None:
     _print_path("models", user_models_file())
     _print_path("engine log", engine_log_path())
     if found.model is not None and found.context is not None:
-        print(
-            f"model      {visible(found.model.description)}, {found.model.gpu_layers}/{found.model.layers} layers on GPU"
-        )
+        layers = f"{found.model.gpu_layers}/{found.model.layers} layers on GPU"
+        print(f"model      {visible(found.model.description)}, {layers}")
         print(f"exactness  {_exactness(found.context)}")
     if found.failure is not None:
         print(f"problem    {visible(found.failure)}")

@@ -6,6 +6,7 @@ transaction.  Nothing here depends on the order in which sequences end.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -42,7 +43,7 @@ from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
 from salt_tui.runner.plan import RunPlan, SamplingPlan
 from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.store.records import GenerationEnd, RunState, UnitRecord
-from salt_tui.store.store import PendingProblem, Store
+from salt_tui.store.store import PendingProblem, Store, StoreError
 from scoring.answer_status import LEFT_OUT, answer_status
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from tasks.answer import ReferenceUnits, split_reference
@@ -125,6 +126,11 @@ class Experiment:
                 self._flush_when_due()
         except (EngineError, RunFailedError) as error:
             return self._end("failed", str(error))
+        except BaseException as error:
+            # A full disk refuses this too; the lease then dies with the process.
+            with contextlib.suppress(StoreError):
+                self._store.release(self._ready.run, "failed", str(error))
+            raise
         return self._end("interrupted" if self._waiting or self._flights else "finished", None)
 
     # --- to the engine ------------------------------------------------------------------------------------------
