@@ -27,7 +27,8 @@ _RANGE = re.compile(r"(-?\d+)(?:\.\.(-?\d+))?")
 def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ()) -> Parameters:
     """Return the parameters of a level, changed by overrides such as ``length=5``, ``length=2..19``, ``kinds=a,b``.
 
-    A later override of the same parameter replaces an earlier one.
+    A later override of the same parameter replaces an earlier one.  Choices come in the order of the task's
+    declaration, each once.
 
     Raises:
         ParameterError: for an unknown level or parameter (naming the nearest valid one), an override that cannot be
@@ -35,8 +36,8 @@ def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ())
     """
     if difficulty not in task.levels:
         raise ParameterError(_unknown("difficulty", difficulty, task.levels))
-    values = dict(task.levels[difficulty])
     by_name = {parameter.name: parameter for parameter in task.parameters}
+    values = {name: _in_declared_order(by_name.get(name), value) for name, value in task.levels[difficulty].items()}
     for override in overrides:
         name, separator, text = override.partition("=")
         name = name.strip()
@@ -44,7 +45,7 @@ def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ())
             raise ParameterError(f"parameter {override!r} is not of the form key=value")
         if name not in by_name:
             raise ParameterError(f"{task.name}: {_unknown('parameter', name, by_name)}")
-        values[name] = _read(task, by_name[name], text.strip())
+        values[name] = _in_declared_order(by_name[name], _read(task, by_name[name], text.strip()))
     validate_parameters(task, values)
     return values
 
@@ -128,14 +129,20 @@ def read_plain_parameters(task: Task, plain: Mapping[str, Sequence[int] | Sequen
 
 def _read(task: Task, parameter: Parameter, text: str) -> ParameterValue:
     if isinstance(parameter, ChoiceParameter):
-        names = [name.strip() for name in text.split(",") if name.strip()]
-        known = tuple(name for name in parameter.choices if name in names)  # declared order: one form per set
-        return known + tuple(name for name in names if name not in parameter.choices)
+        return tuple(name.strip() for name in text.split(",") if name.strip())
     match = _RANGE.fullmatch(text.replace(" ", ""))
     if match is None:
         raise ParameterError(f"{task.name}: {parameter.name}={text} is neither a number nor low..high")
     low = int(match[1])
     return IntegerRange(low, low if match[2] is None else int(match[2]))
+
+
+def _in_declared_order(parameter: Parameter | None, value: ParameterValue) -> ParameterValue:
+    """Give a choice one form per set of names, so that equal choices give equal problems."""
+    if not isinstance(parameter, ChoiceParameter) or isinstance(value, IntegerRange):
+        return value
+    unknown = (name for name in value if name not in parameter.choices)
+    return (*(name for name in parameter.choices if name in value), *unknown)
 
 
 def _validate(task: Task, parameter: Parameter, value: ParameterValue) -> None:

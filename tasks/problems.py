@@ -10,7 +10,7 @@ from tasks.parameters import canonical_parameters
 from tasks.prompts import worked_examples
 from tasks.task import ParameterError, Parameters, Problem, Task
 
-MISSES_IN_A_ROW = 300
+MISSES_IN_A_ROW = 500
 """How many draws in a row may repeat something before a level counts as exhausted."""
 
 
