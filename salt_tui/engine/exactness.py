@@ -60,7 +60,7 @@ def check_exactness(streams: Streams) -> Exactness:
 def _text(streams: Streams) -> _Text:
     room = streams.context
     preamble = max(1, min(_PREAMBLE, room // 4))
-    own = max(1, min(_OWN, room // 4))
+    own = max(1, min(_OWN, room // 4, streams.chunk))
     steps = max(1, min(_STEPS, room // 4))
     long = max(1, min(_LONG, room - steps))
 

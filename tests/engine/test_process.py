@@ -1,0 +1,250 @@
+"""The parent's handle through a real child process: answers, crashes, restarts, cancels and ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import salt_tui
+from salt_tui.engine.engine import (
+    ChatTurn,
+    ContextError,
+    ContextOptions,
+    EngineDied,
+    EngineError,
+    Event,
+    Generate,
+    LoadOptions,
+    LoadProgress,
+    ModelError,
+    PromptProgress,
+    SequenceEnded,
+    Token,
+)
+from salt_tui.engine.process import EngineProcess, describe_death, read_log_tail
+
+CHILD = Path(__file__).with_name("obedient_child.py")
+COMMAND = (sys.executable, "-P", str(CHILD))
+ANSWER, SEGFAULT, KILL, HANG, RAISE, SLOW = range(6)
+LOAD = LoadOptions("model", "auto", None, {}, "2026-01-02")
+CONTEXT = ContextOptions(4, 64, 64, 64, None, "auto", "f16", "f16")
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[EngineProcess]:
+    with EngineProcess(COMMAND, tmp_path / "logs" / "engine.log") as engine:
+        yield engine
+
+
+def wait_for(engine: EngineProcess, enough: Callable[[list[Event]], bool], seconds: float = 20) -> list[Event]:
+    events: list[Event] = []
+    deadline = time.monotonic() + seconds
+    while not enough(events) and time.monotonic() < deadline:
+        events += engine.events(0.2)
+    assert enough(events), events
+    return events
+
+
+def died(events: list[Event]) -> list[EngineDied]:
+    return [event for event in events if isinstance(event, EngineDied)]
+
+
+def test_requests_are_answered(engine: EngineProcess) -> None:
+    progress: list[LoadProgress] = []
+    assert engine.load(LOAD, progress.append).description == "model"
+    assert progress == [LoadProgress(0.5)]
+    assert engine.vocabulary() == (b"a", b"\xff", b"")
+    assert engine.encode([[ChatTurn("user", "four"), ChatTurn("user", "é")], []]) == [(4, 1), ()]
+    assert engine.tokenize(b"ab") == (50,)
+    assert engine.open_context(CONTEXT).width == 4
+
+
+def test_the_child_is_nice_and_in_a_session_of_its_own(engine: EngineProcess) -> None:
+    build = engine.build()
+    assert int(build.versions["nice"]) >= min(19, os.nice(0) + 10)
+    assert int(build.system_information) == engine.process_id
+
+
+def test_errors_are_one_line_of_the_right_kind(engine: EngineProcess) -> None:
+    with pytest.raises(ModelError, match="missing: no such model"):
+        engine.load(LoadOptions("missing", 0, None, {}, "2026-01-02"))
+    with pytest.raises(ContextError, match="-np 5"):
+        engine.open_context(ContextOptions(5, 64, 64, 64, None, "auto", "f16", "f16"))
+    with pytest.raises(EngineError, match="ZeroDivisionError") as caught:
+        engine.tokenize(b"")
+    assert "\n" not in str(caught.value)
+    assert "Traceback" in Path(engine.log_path).read_text()
+    assert engine.tokenize(b"ab") == (50,)
+
+
+@pytest.mark.parametrize("bad", [Generate(1, (), 0, 1), Generate(1, (0,), 0, 0), Generate(1, (0,), 2, 1)])
+def test_requests_that_make_no_sense_are_refused(engine: EngineProcess, bad: Generate) -> None:
+    with pytest.raises(ValueError, match=r"must|no tokens"):
+        engine.submit(bad)
+
+
+def test_more_tokens_than_the_pipe_holds_arrive_in_order(engine: EngineProcess) -> None:
+    for key in range(3):
+        engine.submit(Generate(key, (ANSWER,), 0, 20_000))
+    events = wait_for(engine, lambda events: sum(isinstance(event, SequenceEnded) for event in events) == 3, 60)
+    assert [event.key for event in events if isinstance(event, SequenceEnded)] == [0, 1, 2]
+    assert sum(isinstance(event, Token) for event in events) == 60_000
+
+
+def test_events_that_come_before_an_answer_are_kept(engine: EngineProcess) -> None:
+    engine.submit(Generate(7, (ANSWER,), 0, 2))
+    time.sleep(0.05)
+    assert engine.tokenize(b"ab") == (50,)
+    events = wait_for(engine, lambda events: len(events) >= 3)
+    assert events[-1] == SequenceEnded(7, "length")
+
+
+def test_events_wait_no_longer_than_asked(engine: EngineProcess) -> None:
+    engine.build()
+    begin = time.monotonic()
+    assert engine.events(0.1) == []
+    assert 0.09 < time.monotonic() - begin < 2
+
+
+@pytest.mark.parametrize(("order", "code"), [(SEGFAULT, -signal.SIGSEGV), (KILL, -signal.SIGKILL), (RAISE, 1)])
+def test_a_crash_is_one_event_and_the_restart_loads_and_opens_again(
+    engine: EngineProcess, order: int, code: int
+) -> None:
+    engine.load(LOAD)
+    engine.open_context(CONTEXT)
+    engine.submit(Generate(1, (ANSWER,), 0, 1))
+    engine.submit(Generate(2, (order,), 0, 1))
+    events = wait_for(engine, died)
+    assert events[-2] == SequenceEnded(1, "length")
+    death = died(events)[0]
+    assert death.exit_code == code
+    assert death.log_tail
+    assert not any("\x1b" in line for line in death.log_tail)
+    if order == RAISE:
+        assert "RuntimeError: as told" in describe_death(death)
+    assert engine.events(0.05) == []
+    with pytest.raises(EngineError, match="restart"):
+        engine.submit(Generate(3, (ANSWER,), 0, 1))
+    engine.restart()
+    engine.submit(Generate(3, (ANSWER,), 0, 2))
+    events = wait_for(engine, lambda events: any(isinstance(event, SequenceEnded) for event in events))
+    assert [type(event) for event in events] == [Token, Token, SequenceEnded]
+
+
+def test_a_crash_from_outside_is_seen_although_nothing_was_asked(engine: EngineProcess) -> None:
+    engine.build()
+    os.kill(engine.process_id, signal.SIGKILL)
+    assert wait_for(engine, died)[-1] == EngineDied(-9, ("hello on stdout", "hello on \\x1b[31mstderr"))
+
+
+def test_a_crash_while_loading_is_a_model_error(engine: EngineProcess) -> None:
+    with pytest.raises(ModelError, match=r"crash: the engine died \(SIGSEGV.*while loading") as caught:
+        engine.load(LoadOptions("crash", 0, None, {}, "2026-01-02"))
+    assert "\n" not in str(caught.value)
+    assert len(died(engine.events(0))) == 1
+
+
+def test_cancel_one_and_all(engine: EngineProcess) -> None:
+    for key in range(3):
+        engine.submit(Generate(key, (SLOW,), 0, 1))
+    engine.cancel(1)
+    assert SequenceEnded(1, "cancelled") in wait_for(
+        engine, lambda events: any(isinstance(event, SequenceEnded) for event in events)
+    )
+    engine.cancel()
+    events = wait_for(engine, lambda events: sum(isinstance(event, SequenceEnded) for event in events) == 2)
+    ended = [event for event in events if isinstance(event, SequenceEnded)]
+    assert ended == [SequenceEnded(0, "cancelled"), SequenceEnded(2, "cancelled")]
+
+
+@pytest.mark.parametrize("order", [SLOW, HANG])
+def test_closing_takes_less_than_two_seconds_whatever_the_child_does(engine: EngineProcess, order: int) -> None:
+    engine.submit(Generate(1, (order,), 0, 1))
+    wait_for(engine, lambda events: any(isinstance(event, PromptProgress) for event in events))
+    begin = time.monotonic()
+    engine.close()
+    assert time.monotonic() - begin < 2
+    with pytest.raises(ProcessLookupError):
+        os.kill(engine.process_id, 0)
+    engine.close()
+    engine.cancel()
+    with pytest.raises(EngineError, match="closed"):
+        engine.build()
+
+
+def test_a_stopped_child_is_closed_by_force(engine: EngineProcess) -> None:
+    engine.build()
+    os.kill(engine.process_id, signal.SIGSTOP)
+    begin = time.monotonic()
+    engine.close()
+    assert time.monotonic() - begin < 2
+    with pytest.raises(ProcessLookupError):
+        os.kill(engine.process_id, 0)
+
+
+def test_the_child_dies_with_its_parent_although_it_computes(tmp_path: Path) -> None:
+    program = f"""
+import os, signal
+from pathlib import Path
+from salt_tui.engine.engine import Generate
+from salt_tui.engine.process import EngineProcess
+engine = EngineProcess({COMMAND!r}, Path({str(tmp_path / "log")!r}))
+engine.submit(Generate(1, ({HANG},), 0, 1))
+engine.events(20)
+print(engine.process_id, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    root = str(Path(salt_tui.__file__).parent.parent)
+    environment = {**os.environ, "PYTHONPATH": root}
+    parent = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert parent.returncode == -signal.SIGKILL
+    child = Path(f"/proc/{int(parent.stdout)}")
+    deadline = time.monotonic() + 5
+    while child.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not child.exists()
+
+
+def test_nothing_of_the_child_reaches_the_parents_streams(
+    engine: EngineProcess, capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine.build()
+    assert capfd.readouterr() == ("", "")
+    assert "hello on stdout" in Path(engine.log_path).read_text()
+
+
+def test_a_long_log_is_cut_to_its_end(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    log.write_bytes(b"old\n" * 2_000_000 + b"the last line\n")
+    with EngineProcess(COMMAND, log) as engine:
+        engine.build()
+    assert log.stat().st_size < 300_000
+    assert "the last line" in log.read_text()
+    assert "hello on stdout" in log.read_text()
+
+
+def test_the_tail_of_a_log_is_escaped_and_bounded(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    log.write_bytes(b"before\n" + b"".join(b"line %d\n" % number for number in range(50)) + b"\x1b[2J\xff\n")
+    tail = read_log_tail(log, 7)
+    assert len(tail) == 8
+    assert tail[-1] == "\\x1b[2J\ufffd"
+    assert read_log_tail(log, log.stat().st_size) == ()
+    assert read_log_tail(tmp_path / "none") == ()
+
+
+def test_a_program_or_log_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot be started"):
+        EngineProcess((str(tmp_path / "nothing"),), tmp_path / "log")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(EngineError, match="cannot be started"):
+        EngineProcess(COMMAND, tmp_path / "folder")
