@@ -121,7 +121,7 @@ def test_every_atom_event_is_a_row(scripted_model, tmp_path: Path) -> None:
     _, events = compute(request(scripted_model(*TASKS)), database)
     with sqlite3.connect(database) as connection:
         stored = set(
-            connection.execute('SELECT generation, kind, "index", text, status FROM unit WHERE kind != \'generation\'')
+            connection.execute("SELECT generation, kind, \"index\", text, status FROM unit WHERE kind != 'generation'")
         )
     said = {
         (event.generation, event.kind, event.index, event.text, event.status) for event in of_kind(events, AtomScored)

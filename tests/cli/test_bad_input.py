@@ -1,0 +1,179 @@
+"""Bad input: one line that says what, where and what to do, the right exit code, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from salt_tui.cli import run_command_line
+from tests.conftest import ScriptedModel
+
+
+@pytest.fixture
+def model(scripted_model: ScriptedModel) -> Path:
+    return scripted_model("kronecker_product")
+
+
+def outcome(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = run_command_line(list(arguments))
+    captured = capsys.readouterr()
+    talk = [line for line in captured.err.splitlines() if not line.startswith("loading ")]
+    assert len(talk) == 1, captured.err
+    assert "Traceback" not in captured.err
+    return code, talk[0], captured.out
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (("--tasks", "kroneker_product"), "kronecker_product"),
+        (("--difficulty", "esy"), "trivial, easy, medium, hard, paper"),
+        (("--limit", "0"), "at least 1"),
+        (("--limit", "many"), "--limit"),
+        (("-np", "5"), "1, 2, 3 or a multiple of 4"),
+        (("-np", "0"), "1, 2, 3 or a multiple of 4"),
+        (("-c", "3"), "at least"),
+        (("-n", "0"), "at least 1"),
+        (("-ngl", "some"), "auto, all"),
+        (("-ngl", "-1"), "auto, all"),
+        (("--temp", "-1"), "at least 0"),
+        (("--top-p", "0"), "above 0"),
+        (("--method", "magic"), "regular, cot"),
+        (("--shots", "99"), "0 to"),
+        (("--param", "sise=4"), "size"),
+        (("--param", "size=0..4000"), "4..1000"),
+        (("--param", "size"), "key=value"),
+        (("--nonsense",), "--nonsense"),
+        (("-fa", "maybe"), "maybe"),
+        (("-ub", "1024"), "-ub"),
+        (("--tasks", ","), "--tasks"),
+    ],
+)
+def test_run_options(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], named: str
+) -> None:
+    database = tmp_path / "x.db"
+    arguments = ("run", "-m", str(model), "--tasks", "kronecker_product", "--difficulty", "trivial")
+    code, line, output = outcome(capsys, *arguments, "--db", str(database), *more)
+    assert code == 2
+    assert named in line
+    assert output == ""
+    assert not database.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("nothing.gguf", None),
+        ("empty.gguf", b""),
+        ("text.gguf", b"hello, I am a model\n" * 50),
+        ("[red]bold[[1, 2] name.gguf", b"GGUF"),
+    ],
+)
+def test_model_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes | None) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    code, line, _ = outcome(capsys, "run", "-m", str(path), "--tasks", "all", "--db", str(tmp_path / "x.db"))
+    assert code == 2
+    assert name in line
+    assert not (tmp_path / "x.db").exists()
+
+
+def test_a_folder_is_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, line, _ = outcome(capsys, "run", "-m", str(tmp_path), "--db", str(tmp_path / "x.db"))
+    assert code == 2
+    assert "folder" in line or "directory" in line
+
+
+def test_a_misspelt_key_in_the_users_models_names_the_nearest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "home" / "config"
+    config.mkdir(parents=True)
+    (config / "models.toml").write_text('[mine]\npath = "x.gguf"\ncontex = 4096\n')
+    code, line, _ = outcome(capsys, "run", "-m", "mine", "--db", str(tmp_path / "x.db"))
+    assert code == 2
+    assert "contex" in line
+    assert "context" in line.replace("contex ", "", 1)
+
+
+def test_a_database_of_something_else_is_left_alone(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "other.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE song (title TEXT)")
+    before = database.read_bytes()
+    code, line, _ = outcome(capsys, "run", "-m", str(model), "--db", str(database))
+    assert code == 2
+    assert "other.db" in line
+    assert database.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["report", "resume", "export"])
+def test_commands_on_a_missing_database(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    database = tmp_path / "none.db"
+    more = ("1", "-o", str(tmp_path / "x.csv")) if command == "export" else ()
+    code, line, _ = outcome(capsys, command, *more, "--db", str(database))
+    assert code == 2
+    assert "none.db" in line
+    assert not database.exists()
+
+
+def test_unknown_run_and_unknown_export_format(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = str(tmp_path / "x.db")
+    arguments = ("--tasks", "kronecker_product", "--difficulty", "trivial", "--limit", "1", "--db", database)
+    run_command_line(["run", "-m", str(model), *arguments, "--display", "none"])
+    capsys.readouterr()
+    assert outcome(capsys, "report", "99", "--db", database)[0] == 2
+    assert outcome(capsys, "report", "abc", "--db", database)[0] == 2
+    code, line, _ = outcome(capsys, "export", "1", "-o", str(tmp_path / "x.xlsx"), "--db", database)
+    assert code == 2
+    assert ".csv" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ('{"task": "dna_translation", "response": "x", "reference": "y"}\nnot json\n', ":2"),
+        ('{"task": "dna_translation", "response": "x"}\n', "reference"),
+        ('{"task": "dna", "response": "x", "reference": "y"}\n', "dna_translation"),
+        ("[1, 2]\n", ":1"),
+        ('{"task": "dna_translation", "response": 3, "reference": "y"}\n', "response"),
+    ],
+)
+def test_score_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, named: str) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text(content)
+    code, line, output = outcome(capsys, "score", str(file), "--json")
+    assert code == 2
+    assert named in line
+    assert output == ""
+
+
+def test_hostile_names_reach_the_terminal_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, line, _ = outcome(capsys, "run", "-m", "\x1b]0;x\x07\u202e.gguf", "--db", str(tmp_path / "x.db"))
+    assert code == 2
+    assert not any(character in line for character in "\x1b\x07\u202e")
+
+
+def test_score_json_has_the_stable_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "answers.jsonl"
+    row = {"task": "DNAProblem", "response": "********\nTAA DK GGG CCC\n********", "reference": "TAA TGT GGG"}
+    file.write_text(json.dumps(row) + "\n")
+    assert run_command_line(["score", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == [
+        {
+            "statuses": ["correct", "abstained", "correct", "redundant"],
+            "answer_status": "complete",
+            "precision": 0.5,
+            "recall": 2 / 3,
+            "redundant": 1,
+            "missing": 0,
+            "reasons": {},
+        }
+    ]
