@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO_DB := demo.db
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench clean compiler
 
 demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
 	@rm -f $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
@@ -28,25 +28,27 @@ bench: $(VENV)/.test  ## measure speed, as ratios against peers in the same run
 clean:
 	rm -rf $(VENV) $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
 
-$(VENV)/bin/python:
+# --clear: a Python that was replaced under the environment leaves packages that the new one cannot load.
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	  || { echo "salt-tui needs Python 3.11 or newer: install it, or name it: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV) \
-	  || { rm -rf $(VENV); echo "Python cannot make a virtual environment: install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 \
+	  || { rm -rf $(VENV); echo "$(PYTHON) cannot make a virtual environment here: check that $(CURDIR) is writable and that venv is installed (Debian: apt install python3-venv)" >&2; exit 1; }
 
-# llama-cpp-python is built from source once; pip keeps the result in its cache.
-.PHONY: compiler
-compiler: $(VENV)/bin/python
-	@$(BIN)/python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("llama_cpp") is None)' \
-	  || command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null \
+# llama-cpp-python is built from source once; pip keeps the result in its cache.  The compiler is tried, not only
+# looked for: macOS has a c++ that does nothing but ask for the command line tools.
+compiler: $(BIN)/python
+	@compiles() { printf '#include <vector>\nint main() {}\n' | "$$@" -x c++ -fsyntax-only - >/dev/null 2>&1; }; \
+	$(BIN)/python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("llama_cpp") is None)' \
+	  || compiles $(CXX) || compiles c++ || compiles g++ || compiles clang++ \
 	  || { echo "llama.cpp is built from source: install a C++ compiler (Debian: apt install g++, Fedora: dnf install gcc-c++, macOS: xcode-select --install)" >&2; exit 1; }
 
-$(VENV)/.demo: pyproject.toml constraints.txt | compiler
+$(VENV)/.demo: pyproject.toml constraints.txt $(BIN)/python | compiler
 	@echo "Installing; the first time, llama.cpp is compiled: about five minutes on two cores."
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[demo]'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml constraints.txt | compiler
+$(VENV)/.test: pyproject.toml constraints.txt $(BIN)/python | compiler
 	@echo "Installing; the first time, llama.cpp is compiled: about five minutes on two cores."
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[demo,test]'
-	@touch $@
+	@touch $(VENV)/.demo $@
