@@ -36,7 +36,8 @@ class Metric:
         maximum: upper end of the range, ``inf`` when open.
         needs_probability: whether confidences must lie in [0, 1].
         ranks_only: whether only the order of confidences counts, so that a strictly rising map changes nothing.
-        rewards_approach: whether moving one confidence towards its outcome never makes the value worse.
+        rewards_approach: whether moving one confidence towards its outcome never makes the value worse; average
+            precision does not: a right unit that overtakes ten tied right ones can lower it.
         degenerate: what no units, one class, and confidences of exactly 0 and 1 give; NaN is always refused.
         source: where it is defined.
     """
@@ -260,7 +261,6 @@ METRICS: dict[str, Metric] = {
             higher_is_better=True,
             needs_probability=False,
             ranks_only=True,
-            rewards_approach=True,
             degenerate="undefined without units and without a right unit; 1 when all are right",
         ),
         _metric(
