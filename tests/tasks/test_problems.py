@@ -48,7 +48,7 @@ def test_no_repeats_and_no_worked_example() -> None:
 
 def test_an_exhausted_level_stops_and_says_so() -> None:
     parameters = level_parameters(DNA, "trivial", ["codons=1"])
-    drawn = draw_problems(DNA, "trivial", parameters, 1, 100, 0)
+    drawn = draw_problems(DNA, "trivial", parameters, 2, 100, 0)
     assert len(drawn.problems) == 64
     assert drawn.note is not None
     assert "dna_translation at trivial has too few different problems: 64 instead of 100" in drawn.note

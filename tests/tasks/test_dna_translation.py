@@ -1,0 +1,94 @@
+"""DNA Translation: golden hashes, a second solver, sizes and layout, texts that are no problem."""
+
+from __future__ import annotations
+
+import hashlib
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.dna_translation import DnaTranslation
+from tasks.draws import derive_seed
+from tasks.parameters import integer_range
+from tasks.task import DIFFICULTIES, IntegerRange, Problem, ProblemTextError
+
+TASK = DnaTranslation()
+GOLDEN = {
+    "trivial": "c6bbfa488d52f769",
+    "easy": "69e952dd4ab4ab0c",
+    "medium": "7d526423c721e59b",
+    "hard": "7c89f8f8ed34b4aa",
+    "paper": "02d63e298a881e5d",
+}
+PAIRS = {frozenset("AT"), frozenset("CG")}
+
+
+def draw(level: str, index: int) -> Problem:
+    seed = derive_seed("test", TASK.name, level, index)
+    text, reference = TASK.generate(Random(seed), TASK.levels[level])
+    return Problem(TASK.name, text, reference, level, seed)
+
+
+@pytest.mark.parametrize("level", DIFFICULTIES)
+def test_same_seed_gives_the_same_problem_on_every_platform(level: str) -> None:
+    problems = [draw(level, index) for index in range(20)]
+    content = "\0".join(part for problem in problems for part in (problem.text, problem.reference))
+    assert hashlib.sha256(content.encode()).hexdigest()[:16] == GOLDEN[level]
+
+
+@pytest.mark.parametrize("level", DIFFICULTIES)
+def test_every_letter_pairs_with_the_one_at_its_place(level: str) -> None:
+    codons = integer_range(TASK.levels[level], "codons")
+    per_line = integer_range(TASK.levels[level], "codons_per_line").low
+    for index in range(500):
+        problem = draw(level, index)
+        assert len(problem.text) == len(problem.reference)
+        for one, other in zip(problem.text, problem.reference, strict=True):
+            assert one == other if one.isspace() else frozenset((one, other)) in PAIRS
+        rows = [row.split() for row in problem.reference.splitlines()]
+        assert codons.low <= sum(map(len, rows)) <= codons.high
+        assert all(len(row) == per_line for row in rows[:-1])
+        assert TASK.solve(problem.text) == problem.reference
+
+
+@given(st.lists(st.text("ACGT", min_size=3, max_size=3), min_size=1, max_size=30).map(" ".join))
+def test_solving_twice_gives_the_text_back(text: str) -> None:
+    assert TASK.solve(TASK.solve(text)) == text
+    assert TASK.solve(text) != text
+
+
+def test_ranges_are_reached() -> None:
+    sizes = {len(draw("trivial", index).reference.split()) for index in range(50)}
+    assert sizes == {1, 2, 3}
+
+
+def test_a_worked_explanation_names_every_codon() -> None:
+    problem = Problem(TASK.name, "ATC GGA", "TAG CCT", "trivial", 0)
+    assert TASK.explain(problem) == (
+        "ATC: A becomes T, T becomes A, C becomes G, so TAG.\nGGA: G becomes C, G becomes C, A becomes T, so CCT."
+    )
+
+
+def test_all_63_wrong_codons_are_drawn() -> None:
+    problem = Problem(TASK.name, "ATC", "TAG", "trivial", 0)
+    random = Random(1)
+    wrong = {TASK.wrong_atom(random, problem, 0) for _ in range(2000)}
+    assert len(wrong) == 63
+    assert "TAG" not in wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "no codon"), ("ATC\nGGX", "line 2: 'GGX'"), ("atc", "'atc'"), ("ATCG", "'ATCG'"), ("ATC, GGA", "'ATC,'")],
+)
+def test_texts_that_are_no_problem(text: str, message: str) -> None:
+    with pytest.raises(ProblemTextError, match=message):
+        TASK.solve(text)
+
+
+def test_rows_of_another_width() -> None:
+    text, reference = TASK.generate(Random(3), {"codons": IntegerRange(7, 7), "codons_per_line": IntegerRange(3, 3)})
+    assert [len(row.split()) for row in text.splitlines()] == [3, 3, 1]
+    assert [len(row.split()) for row in reference.splitlines()] == [3, 3, 1]
