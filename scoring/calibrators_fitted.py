@@ -78,7 +78,10 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Training units: oriented scores (higher is more confident) and 1.0 or 0.0 for correct or not; n ≥ 1."""
+    """Training units: oriented scores (higher is more confident) and 1.0 or 0.0 for correct or not; n ≥ 1.
+
+    Wrong units come first, then correct ones, each with ascending scores.
+    """
 
     confidence: FloatArray
     correct: FloatArray
@@ -171,7 +174,10 @@ def training_sample(
         return Unfitted(method, f"{method} needs scores in [0, 1]")
     if not bool(np.all(np.abs(column) <= LARGEST_SCORE)):
         return Unfitted(method, "infinite scores, or beyond 1e150")
-    return Sample(orient(column, higher_is_confident=higher_is_confident, probability=needs_probability), labels)
+    oriented = orient(column, higher_is_confident=higher_is_confident, probability=needs_probability)
+    # In one order whatever the order of the rows, so that rounding cannot make a fit depend on it.
+    wrong, right = np.sort(oriented[labels == 0.0]), np.sort(oriented[labels == 1.0])
+    return Sample(np.concatenate([wrong, right]), np.repeat([0.0, 1.0], [wrong.size, right.size]))
 
 
 def sigmoid(logits: FloatArray) -> FloatArray:

@@ -94,9 +94,13 @@ def fit_platt(sample: Sample) -> tuple[ConfidenceMap, str | None]:
     falling = _separating_step(-unit, sample.correct)
     if falling is not None:
         return Logistic(low, width, -falling[0], falling[1]), "separable and falling: lower scores are correct"
-    coefficients, intercept, _ = _logistic_regression(unit[:, None], sample.correct)
-    note = "negative slope: higher confidence goes with less correctness" if coefficients[0] < 0.0 else None
-    return Logistic(low, width, float(coefficients[0]), intercept), note
+    coefficients, intercept, converged = _logistic_regression(unit[:, None], sample.correct)
+    notes = []
+    if coefficients[0] < 0.0:
+        notes.append("negative slope: higher confidence goes with less correctness")
+    if not converged:
+        notes.append("nearly separable: the likelihood still rises with the slope")
+    return Logistic(low, width, float(coefficients[0]), intercept), "; ".join(notes) or None
 
 
 def fit_beta(sample: Sample) -> tuple[ConfidenceMap, str | None]:

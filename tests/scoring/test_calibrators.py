@@ -87,15 +87,16 @@ def test_isotonic_agrees_with_scikit_learn(seed):
 
 
 def test_isotonic_when_pooling_takes_one_neighbour_at_a_time():
-    """Rates 1, 0.99, 0.98, …: one falling run; then a rising run that a low last group swallows back step by step."""
-    groups = 400
-    scores = np.repeat(np.arange(groups), 100)
-    rises = np.minimum(np.arange(groups) // 4, 99)
-    rises[-1] = 0
-    correct = (np.arange(100)[None, :] < rises[:, None]).astype(float).ravel()
+    """Rising rates and then a heavy group of wrong units, which swallows one neighbour after the other."""
+    groups = 90
+    correct = (np.arange(100)[None, :] < np.arange(groups)[:, None]).astype(float).ravel()
+    scores = np.r_[np.repeat(np.arange(groups), 100), np.full(20_000, groups)]
+    correct = np.r_[correct, np.arange(20_000) < 8_000]
     sklearn_isotonic = pytest.importorskip("sklearn.isotonic")
-    reference = sklearn_isotonic.IsotonicRegression(out_of_bounds="clip").fit(scores, correct).predict(range(groups))
-    assert fit("isotonic", scores, correct).apply(range(groups)) == pytest.approx(reference, abs=1e-9)
+    test = np.arange(groups + 1)
+    reference = sklearn_isotonic.IsotonicRegression(out_of_bounds="clip").fit(scores, correct).predict(test)
+    assert fit("isotonic", scores, correct).apply(test) == pytest.approx(reference, abs=1e-9)
+    assert reference[0] < reference[40] < reference[-1]
 
 
 def test_platt_agrees_with_unregularised_scikit_learn():
@@ -204,14 +205,17 @@ def test_beta_never_falls_even_on_reversed_data():
     assert "falls" in (fitted.note or "")
 
 
-def test_beta_drops_the_side_that_would_fall():
-    """Right in the middle of the scale: free a and b have opposite signs, so the best allowed fit has one of them."""
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_beta_drops_the_side_that_would_fall(mirrored):
+    """Rates that turn back at one end: free a and b have opposite signs, so the best allowed fit has one of them."""
     generator = np.random.default_rng(3)
     scores = generator.random(2000)
     correct = generator.random(2000) < np.where(scores < 0.3, 0.1, np.where(scores < 0.8, 0.9, 0.6))
+    if mirrored:
+        scores, correct = 1 - scores, ~correct
     mapping = fit("beta", scores, correct).mapping
     assert isinstance(mapping, Beta)
-    assert min(mapping.a, mapping.b) == 0.0 < max(mapping.a, mapping.b)
+    assert min(mapping.a, mapping.b) == 0.0 < (mapping.b if mirrored else mapping.a)
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)
