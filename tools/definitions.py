@@ -1,4 +1,4 @@
-"""Write docs/definitions.md from the registries of scoring: `python tools/definitions.py`; `--check` only compares."""
+"""Write docs/definitions.md from the registries of scoring: `python -m tools.definitions`; `--check` only compares."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from scoring.analyses import ANALYSES
+from scoring.calibrators import CALIBRATORS
+from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
+from scoring.metrics import METRICS
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "docs" / "definitions.md"
-sys.path.insert(0, str(ROOT))  # run as a script, Python looks beside the script only
-
-from scoring.analyses import ANALYSES  # noqa: E402
-from scoring.calibrators import CALIBRATORS  # noqa: E402
-from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION  # noqa: E402
-from scoring.metrics import METRICS  # noqa: E402
 
 INTRODUCTION = f"""\
 # Definitions
 
 Every confidence function, calibration map, metric and analysis, as the program computes it. This page is written by
-`python tools/definitions.py` from the registries in `scoring/`; change those, not this page.
+`python -m tools.definitions` from the registries in `scoring/`; change those, not this page.
 
 A number that is not defined is shown as empty (JSON: `null`) with the reason, never as 0. NaN is refused. Tasks count
 the same in every benchmark figure, however many units they have. Intervals draw whole generations, because the units of
@@ -185,7 +184,7 @@ def _number(value: float) -> str:
 def main(arguments: list[str]) -> int:
     """Write the page, or with ``--check`` say whether it is current; 1 when it is not, 2 for other arguments."""
     if arguments not in ([], ["--check"]):
-        print("usage: python tools/definitions.py [--check]", file=sys.stderr)
+        print("usage: python -m tools.definitions [--check]", file=sys.stderr)
         return 2
     page = render()
     if not arguments:
@@ -194,7 +193,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if DOCUMENT.exists() and DOCUMENT.read_text(encoding="utf-8") == page:
         return 0
-    print("docs/definitions.md is not current: run python tools/definitions.py", file=sys.stderr)
+    print("docs/definitions.md is not current: run python -m tools.definitions", file=sys.stderr)
     return 1
 
 

@@ -1,7 +1,6 @@
 """docs/definitions.md is generated from the registries and current."""
 
 import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def definitions(monkeypatch):
+def definitions():
     """The tool as a module."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
     spec = importlib.util.spec_from_file_location("definitions_tool", ROOT / "tools" / "definitions.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -41,7 +39,7 @@ def test_every_entry_is_described(definitions):
 def test_an_outdated_page_is_named_and_rewritten(definitions, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(definitions, "DOCUMENT", tmp_path / "docs" / "definitions.md")
     assert definitions.main(["--check"]) == 1
-    assert "run python tools/definitions.py" in capsys.readouterr().err
+    assert "run python -m tools.definitions" in capsys.readouterr().err
     assert definitions.main([]) == 0
     assert definitions.main(["--check"]) == 0
     assert definitions.main(["--chek"]) == 2
