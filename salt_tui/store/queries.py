@@ -70,7 +70,7 @@ class Queries:
         listings = []
         for row in self._rows(
             "SELECT id, model_name, state, message, created_at, finished_at, exact, lease_pid, lease_host,"
-            " lease_process_start, lease_heartbeat FROM run ORDER BY id DESC"
+            " lease_process_start, lease_heartbeat FROM run WHERE state <> 'deleted' ORDER BY id DESC"
         ):
             tasks = totals.get(row[0], [])
             listings.append(
@@ -99,7 +99,7 @@ class Queries:
         Raises:
             StoreError: no such run; the message says which there are.
         """
-        known = [row[0] for row in self._rows("SELECT id FROM run ORDER BY id")]
+        known = [row[0] for row in self._rows("SELECT id FROM run WHERE state <> 'deleted' ORDER BY id")]
         if not known:
             raise StoreError(f"{self.path} holds no runs; `salt-tui run` makes one")
         if name == "latest":
@@ -116,7 +116,8 @@ class Queries:
             "SELECT run.id, state, message, created_at, finished_at, lease_pid, lease_host, lease_process_start,"
             " lease_heartbeat, plan, plan_hash, environment, environment_hash, exact, warnings, sha256, model_name,"
             " model_path, file_bytes, description, architecture, quantisation, parameters, vocabulary_size,"
-            " trained_context, template, model_entry FROM run JOIN model ON model.id = run.model WHERE run.id = ?",
+            " trained_context, template, model_entry FROM run JOIN model ON model.id = run.model"
+            " WHERE run.id = ? AND state <> 'deleted'",
             (run,),
             f"run {run}",
         )

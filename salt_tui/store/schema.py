@@ -76,7 +76,7 @@ CREATE TABLE run (
     environment_hash TEXT NOT NULL,
     exact INTEGER CHECK (exact IN (0, 1)),
     warnings TEXT NOT NULL CHECK (json_valid(warnings)),
-    state TEXT NOT NULL CHECK (state IN ('running', 'interrupted', 'failed', 'finished')),
+    state TEXT NOT NULL CHECK (state IN ('running', 'interrupted', 'failed', 'finished', 'deleted')),
     message TEXT,
     created_at TEXT NOT NULL,
     finished_at TEXT,
@@ -227,7 +227,8 @@ SELECT
 FROM run
 JOIN problem ON problem.run = run.id
 JOIN generation ON generation.problem = problem.id
-JOIN unit ON unit.generation = generation.id AND unit.kind = 'atom';
+JOIN unit ON unit.generation = generation.id AND unit.kind = 'atom'
+WHERE run.state <> 'deleted';
 
 CREATE VIEW reliability_view AS
 WITH binned AS (
@@ -235,10 +236,11 @@ WITH binned AS (
         problem.run, problem.task, unit.max_probability AS confidence, unit.status = 'correct' AS correct,
         max(1, CAST(unit.max_probability * 15 AS INTEGER)
             + (unit.max_probability > CAST(unit.max_probability * 15 AS INTEGER) / 15.0)) AS bin
-    FROM problem
+    FROM run
+    JOIN problem ON problem.run = run.id
     JOIN generation ON generation.problem = problem.id
     JOIN unit ON unit.generation = generation.id AND unit.kind = 'atom'
-    WHERE generation.answer_status NOT IN ('failed', 'cancelled', 'context_full')
+    WHERE run.state <> 'deleted' AND generation.answer_status NOT IN ('failed', 'cancelled', 'context_full')
         AND unit.status IN ('correct', 'wrong', 'redundant') AND unit.max_probability IS NOT NULL
 )
 SELECT
@@ -280,5 +282,6 @@ SELECT
     CAST(tally.correct AS REAL) / nullif(tally.atoms, 0) AS precision,
     CAST(tally.correct AS REAL) / nullif(tally.reference_atoms, 0) AS recall,
     CAST(tally.redundant AS REAL) / nullif(tally.atoms, 0) AS redundancy
-FROM tally JOIN run ON run.id = tally.run;
+FROM tally JOIN run ON run.id = tally.run
+WHERE run.state <> 'deleted';
 """

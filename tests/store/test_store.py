@@ -194,6 +194,40 @@ def test_deleting_a_run_deletes_everything_of_it_and_its_model_with_the_last(sto
         store.delete_run(other)
 
 
+def test_a_killed_deletion_is_invisible_and_removed_by_the_next(store, create, filled, path, monkeypatch):
+    store.release(filled, "finished")
+    last = create(count=1)
+
+    def die():
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_remove_deleted", die)
+        with pytest.raises(KeyboardInterrupt):
+            store.delete_run(filled)
+    with open_queries(path) as queries:
+        assert [listing.run for listing in queries.list_runs()] == [last]
+        with pytest.raises(StoreError, match="no run"):
+            queries.run_record(filled)
+    for view in ("atom_view", "reliability_view"):
+        assert count(path, view) == 0
+    assert count(path, "run_summary") == 1
+    for method in (store.claim, store.delete_run):
+        with pytest.raises(StoreError, match=f"no run {filled}"):
+            method(filled)
+    store.delete_run(last)
+    assert [count(path, table) for table in ("run", "problem", "generation", "unit", "model")] == [0] * 5
+
+
+def test_deleting_many_answers_takes_several_transactions(store, create, path, end, monkeypatch):
+    monkeypatch.setattr("salt_tui.store.store._DELETED_AT_ONCE", 2)
+    run = create(count=5)
+    for entry in store.pending_problems(run):
+        store.end_generation(store.begin_generation(entry.id, (), 0, 1), end())
+    store.delete_run(run)
+    assert [count(path, table) for table in ("run", "problem", "generation")] == [0] * 3
+
+
 def test_claim_release_and_state(store, create, path):
     run = create()
     with open_queries(path) as queries:
