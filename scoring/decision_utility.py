@@ -88,8 +88,17 @@ def _gains(rate: float, utility: FloatArray) -> tuple[FloatArray, FloatArray]:
         return utility, utility
     slope = 1.0 - 2.0 * rate
     if abs(slope) >= SERIES_BELOW:
-        logarithm = np.log((slope * utility + rate) / rate) / slope
-        return ((1.0 - rate) * logarithm - utility) / slope, (utility - rate * logarithm) / slope
+        logarithm = slope / rate * utility
+        logarithm += 1.0
+        np.log(logarithm, out=logarithm)
+        logarithm /= slope
+        right = (1.0 - rate) * logarithm
+        right -= utility
+        right /= slope
+        logarithm *= -rate
+        logarithm += utility
+        logarithm /= slope
+        return right, logarithm
     # D(1/2) = 1/2 whatever the rate, so 1/D is a geometric series in 2·slope·(1/2 − u).
     ratio = -2.0 * slope
     even, odd = _series(ratio, utility - 0.5)

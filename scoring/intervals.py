@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from scoring.metrics import METRICS, evaluate_units
 from scoring.scored_units import Groups, SortedColumns, require_probability_rows
-from scoring.value import TOO_FEW_GENERATIONS, UNDEFINED_IN_EVERY_DRAW
+from scoring.value import TOO_FEW_GENERATIONS, UNDEFINED_IN_EVERY_DRAW, Value
 
 DRAWS = 1000
 LEVEL = 0.95
+
+THREADS = 4
+"""numpy works outside the interpreter lock; the result does not depend on the number."""
+
+BATCH = 32
+"""Draws held in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +86,22 @@ def bootstrap_intervals(
         return dict.fromkeys(wanted, Interval(None, None, level, 0, 0, TOO_FEW_GENERATIONS))
     found: dict[str, list[float]] = {name: [] for name in wanted}
     reasons: dict[str, str] = {}
-    for _ in range(draws):
-        drawn = np.bincount(generator.integers(0, count, size=count), minlength=count)
-        for name, value in evaluate_units(columns.units(drawn), wanted, probability).items():
-            if value.value is not None:
-                found[name].append(value.value)
-            elif value.reason is not None:
-                reasons[name] = value.reason
+
+    def evaluate(drawn: NDArray[np.int64]) -> dict[str, Value]:
+        return evaluate_units(columns.units(drawn), wanted, probability)
+
+    with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
+        for start in range(0, draws, BATCH):
+            batch = [
+                np.bincount(generator.integers(0, count, size=count), minlength=count)
+                for _ in range(min(BATCH, draws - start))
+            ]
+            for values in pool.map(evaluate, batch):
+                for name, value in values.items():
+                    if value.value is not None:
+                        found[name].append(value.value)
+                    elif value.reason is not None:
+                        reasons[name] = value.reason
     return {
         name: _interval(values, draws, level, reasons.get(name, UNDEFINED_IN_EVERY_DRAW))
         for name, values in found.items()

@@ -83,9 +83,11 @@ def average_precision(units: ScoredUnits) -> Value:
         return undefined(NO_UNITS)
     if not units.total_correct:
         return undefined(NO_CORRECT_UNIT)
-    right = units.total_correct - units.correct_up_to + units.correct
-    kept = units.n - units.counts_up_to + units.counts
-    precision = right / np.maximum(kept, 1)
+    kept = units.counts - units.counts_up_to
+    kept += units.n
+    precision = units.correct - units.correct_up_to
+    precision += units.total_correct
+    precision /= np.maximum(kept, 1.0, out=kept)
     return Value(min(weighted_sum(units.correct, precision) / units.total_correct, 1.0))
 
 
@@ -121,11 +123,14 @@ def area_under_risk_coverage(units: ScoredUnits) -> Value:
         return undefined(NO_UNITS)
     harmonic = _harmonic_numbers(1 << (units.n + 1).bit_length())
     before = units.n - units.counts_up_to
-    share = units.wrong / np.maximum(units.counts, 1.0)
-    fixed = units.total_wrong - units.wrong_up_to - before * share
-    ends = np.concatenate(([float(units.n)], before)).astype(np.intp)
-    spread = -np.diff(np.take(harmonic, ends))
-    return Value(min(max((units.total_wrong + weighted_sum(fixed, spread)) / units.n, 0.0), 1.0))
+    fixed = np.maximum(units.counts, 1.0)
+    np.divide(units.wrong, fixed, out=fixed)
+    fixed *= before
+    fixed += units.wrong_up_to
+    np.subtract(units.total_wrong, fixed, out=fixed)
+    steps = np.take(harmonic, before.astype(np.intp))
+    steps[1:], steps[0] = steps[:-1] - steps[1:], harmonic[units.n] - steps[0]
+    return Value(min(max((units.total_wrong + weighted_sum(fixed, steps)) / units.n, 0.0), 1.0))
 
 
 @lru_cache(maxsize=2)

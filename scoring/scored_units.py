@@ -216,7 +216,7 @@ class SortedColumns:
             weights = draws.astype(np.float64)
             weights = weights if self.codes is None else np.take(weights, self.codes)
         correct = weights * self.correct
-        wrong = weights - correct
+        wrong = np.subtract(weights, correct, out=weights)
         if self.starts.size != self.correct.size:
             correct, wrong = np.add.reduceat(correct, self.starts), np.add.reduceat(wrong, self.starts)
         ranking = self.ranking
