@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from tasks.arc_grid import ArcGrid
 from tasks.code import CodeTask
 from tasks.dna_translation import DnaTranslation
 from tasks.first_order_logic import FirstOrderLogic
@@ -16,6 +17,7 @@ from tasks.words_collection import WordsCollection
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
+        ArcGrid(),
         CodeTask(),
         DnaTranslation(),
         FirstOrderLogic(),
