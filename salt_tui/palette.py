@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 GLYPHS: dict[str, str] = {
     "correct": "·",
     "wrong": "×",
@@ -36,3 +38,41 @@ def cell_style(status: str, confidence: float | None) -> str:
     step = shade_step(confidence)
     ink = "black" if step >= _FIRST_DARK_INK else "white"
     return f"{weight}{ink} on {SHADES[step]}"
+
+
+class DrawingMode(StrEnum):
+    """How a cell is drawn: with how many colours a terminal has, none included."""
+
+    COLOUR = "colour"
+    ANSI = "ansi"
+    PLAIN = "plain"
+
+
+ANSI_SHADES = "·░▒▓█"
+"""With sixteen colours cividis collapses to four, so a right atom is drawn as a block that fills with confidence."""
+
+
+def draw_cell(mode: DrawingMode, status: str, step: int | None) -> tuple[str, str]:
+    """Return the one character of a cell and its Rich style.
+
+    Args:
+        mode: of the terminal.
+        status: a key of `GLYPHS`.
+        step: shade 0..7 of the confidence, None without one.
+
+    Returns:
+        `COLOUR`: the verdict's glyph on a cividis background.  `ANSI`: for a right atom a block of five fillings, for
+        another its glyph in bold bright yellow.  `PLAIN`: the step as a digit, reversed unless right, underlined
+        where atom and reference have no partner; the glyph without a confidence.
+    """
+    right = status == "correct"
+    if mode is DrawingMode.COLOUR:
+        return GLYPHS[status], cell_style(status, None if step is None else (step + 0.5) / len(SHADES))
+    if mode is DrawingMode.ANSI:
+        if not right:
+            return GLYPHS[status], "bold bright_yellow"
+        return ANSI_SHADES[0 if step is None else step * len(ANSI_SHADES) // len(SHADES)], "bright_blue"
+    words = [] if right else ["bold" if status == "streaming" else "reverse"]
+    if status in {"missing", "redundant"}:
+        words.append("underline")
+    return GLYPHS[status] if step is None else str(step), " ".join(words) or "none"

@@ -18,6 +18,13 @@ def say(line: str) -> None:
 
 def report_failure(error: BaseException) -> int:
     """Say what went wrong and return the exit code."""
+    line, code = describe_failure(error)
+    say(line)
+    return code
+
+
+def describe_failure(error: BaseException) -> tuple[str, int]:
+    """Return one line about what went wrong and the exit code; a bug's traceback goes to a file that it names."""
     from salt_tui.engine.engine import ContextError, EngineError, ModelError
     from salt_tui.runner.errors import RunFailedError, UsageError
     from salt_tui.store.errors import StoreError
@@ -26,23 +33,18 @@ def report_failure(error: BaseException) -> int:
 
     match error:
         case KeyboardInterrupt():
-            say("interrupted")
-            return INTERRUPTED
+            return "interrupted", INTERRUPTED
         case (
             ModelError() | ContextError() | UsageError() | StoreError() | ParameterError() | ProblemTextError()
             | UnknownTaskError()
         ):  # fmt: skip
-            say(str(error))
-            return USAGE
+            return str(error), USAGE
         case EngineError() | RunFailedError():
-            say(str(error))
-            return FAILED
+            return str(error), FAILED
         case OSError():
             place = f"{error.filename}: " if error.filename else ""
-            say(f"{place}{error.strerror or error}")
-            return FAILED
-    say(f"internal error, {type(error).__name__}: {error}; details in {_write_details(error)}")
-    return FAILED
+            return f"{place}{error.strerror or error}", FAILED
+    return f"internal error, {type(error).__name__}: {error}; details in {_write_details(error)}", FAILED
 
 
 def _write_details(error: BaseException) -> Path:

@@ -306,7 +306,10 @@ def check_width(width: int) -> None:
 
 
 class Engine(Protocol):
-    """The parent's side of an engine.  Used from one thread; only `cancel` may be called from any thread."""
+    """The parent's side of an engine.
+
+    Used from one thread; only `cancel`, `suspend` and `wake` may be called from any thread.
+    """
 
     @property
     def log_path(self) -> str:
@@ -347,6 +350,14 @@ class Engine(Protocol):
 
     def cancel(self, key: int | None = None) -> None:
         """Stop one sequence, or all; each ends with a `SequenceEnded` within a second, inside long prompts too."""
+        ...
+
+    def suspend(self) -> None:
+        """Stop computing where it stands, as `cancel` from any thread; numbers stay as they would have been."""
+        ...
+
+    def wake(self) -> None:
+        """Go on after `suspend`; without effect on a running engine."""
         ...
 
     def restart(self) -> None:

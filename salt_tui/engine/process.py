@@ -154,6 +154,14 @@ class EngineProcess:
         if not self._closed:
             self._send(wire.Cancel(key))
 
+    def suspend(self) -> None:
+        """Stop the child where it stands (SIGSTOP); nothing is lost and no number changes.  From any thread."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        """Let a suspended child go on; without effect on a running one.  From any thread."""
+        self._process.send_signal(signal.SIGCONT)
+
     def restart(self) -> None:
         """Start a new child after `EngineDied`, loaded and opened as before; raises `EngineError`."""
         load, context = self._load_options, self._context_options

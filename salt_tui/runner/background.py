@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from salt_tui.runner.events import Notice, RunEnded, RunEvent
+from salt_tui.runner.events import RunEnded, RunEvent
 from salt_tui.runner.experiment import Experiment, ReadyRun
 from salt_tui.runner.opened_model import Emit, close_run
 
@@ -15,8 +15,8 @@ class BackgroundRun:
     """Prepares and computes a run in a daemon thread.
 
     Every event is appended to `mailbox`, from which one consumer pops from the left; appending and popping a deque
-    need no lock.  Whatever happens, the last event is a `RunEnded`, and then the child has ended and the store is
-    closed.
+    need no lock.  Whatever happens, the last event is a `RunEnded`; when the thread has ended too, so has the child,
+    and the store is closed.
 
     Args:
         prepare: makes the run ready, e.g. a call of `salt_tui.runner.preparation.prepare_run`.
@@ -36,13 +36,37 @@ class BackgroundRun:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the run to stop in order; it stays resumable."""
+        """Ask the run to stop in order; it stays resumable.
+
+        While the model is still being loaded nothing has been stored, and the run breaks off with the next event.
+        """
         self._stop.set()
+        self.go_on()
 
     def cancel_answer(self, generation: int) -> None:
         """Stop one answer; it ends as ``cancelled`` and the run goes on."""
         if self._ready is not None:
             self._ready.engine.cancel(generation)
+
+    def pause(self) -> bool:
+        """Suspend the child and return whether there was one.
+
+        The loop of the run goes on beside it: what has arrived is stored and the lease is kept alive.
+        """
+        if self._ready is None or self._stop.is_set():
+            return False
+        self._ready.engine.suspend()
+        return True
+
+    def go_on(self) -> None:
+        """Let a suspended child go on; without effect on a running one."""
+        if self._ready is not None:
+            self._ready.engine.wake()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread has begun and not ended."""
+        return self._thread.is_alive()
 
     def join(self, timeout: float) -> bool:
         """Wait for the end; return whether it came."""
@@ -52,12 +76,22 @@ class BackgroundRun:
     def _work(self) -> None:
         run = 0
         try:
-            self._ready = self._prepare(self.mailbox.append)
+            self._ready = self._prepare(self._emit_while_preparing)
             run = self._ready.run
             try:
                 Experiment(self._ready, self.mailbox.append, self._stop).run()
             finally:
                 close_run(self._ready)
+        except _StoppedError:
+            self.mailbox.append(RunEnded(run, "interrupted", None))
         except BaseException as error:
-            self.mailbox.append(Notice(self._describe(error)))
             self.mailbox.append(RunEnded(run, "failed", self._describe(error)))
+
+    def _emit_while_preparing(self, event: RunEvent) -> None:
+        if self._stop.is_set():
+            raise _StoppedError
+        self.mailbox.append(event)
+
+
+class _StoppedError(Exception):
+    """The user stopped the run before it was ready."""

@@ -1,0 +1,113 @@
+"""One answer as a map shows it, compact: 41 bytes for an atom, so that a million of them fit."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scoring.confidence import CONFIDENCE_FUNCTIONS
+from scoring.labels import UNIT_STATUSES
+
+KINDS: tuple[str, ...] = ("atom", "line")
+"""The granularities that a map can show."""
+
+FUNCTIONS: tuple[str, ...] = tuple(CONFIDENCE_FUNCTIONS)
+COLUMNS = {name: column for column, name in enumerate(FUNCTIONS)}
+STATUS_CODES: dict[str, int] = {status: code for code, status in enumerate(UNIT_STATUSES)}
+
+_LARGEST = 3.4e38  # of a single-precision number; perplexities can be larger
+
+
+class UnitCells:
+    """The units of one kind of one answer, in order of index.
+
+    Attributes:
+        statuses: one code of `STATUS_CODES` per unit.
+        lines: the 0-based line that each unit stands on.
+        values: `FUNCTIONS` per unit, NaN for undefined, single precision.
+        texts: what was said and what is right, while the answer is being written; None when only the store knows.
+        line_lengths: units by line.
+    """
+
+    __slots__ = ("line_lengths", "lines", "statuses", "texts", "values")
+
+    def __init__(self) -> None:
+        """Start without units."""
+        self.statuses = bytearray()
+        self.lines = array("H")
+        self.values = array("f")
+        self.texts: list[tuple[str | None, str | None]] | None = None
+        self.line_lengths: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        """Return the number of units."""
+        return len(self.statuses)
+
+    def add(self, status: str, line: int, values: Sequence[float | None]) -> None:
+        """Append one unit with the values of `FUNCTIONS`, None for undefined."""
+        line = min(line, 65_535)
+        self.statuses.append(STATUS_CODES[status])
+        self.lines.append(line)
+        self.values.extend([math.nan if value is None else min(value, _LARGEST) for value in values])
+        self.line_lengths[line] = self.line_lengths.get(line, 0) + 1
+
+    def status(self, index: int) -> str:
+        """Return the status of a unit."""
+        return UNIT_STATUSES[self.statuses[index]]
+
+    def value(self, index: int, column: int) -> float | None:
+        """Return the value of a unit by the function in that column, None where it is undefined."""
+        value = self.values[index * len(FUNCTIONS) + column]
+        return None if math.isnan(value) else value
+
+    def clear(self) -> None:
+        """Forget all units."""
+        self.statuses.clear()
+        self.lines = array("H")
+        self.values = array("f")
+        self.line_lengths = {}
+        if self.texts is not None:
+            self.texts = []
+
+
+@dataclass(slots=True)
+class AnswerCells:
+    """One answer.
+
+    Attributes:
+        generation: its number in the store.
+        position: of the problem in its task, 0-based.
+        status: ``waiting``, ``prompt``, ``streaming`` or an answer status.
+        prompt_done, prompt_total: tokens, while the prompt is evaluated.
+        correct, generated: atoms.
+        units: by kind.
+    """
+
+    generation: int
+    task: str
+    position: int
+    status: str = "waiting"
+    prompt_done: int = 0
+    prompt_total: int = 0
+    tokens: int = 0
+    correct: int = 0
+    generated: int = 0
+    units: dict[str, UnitCells] = field(default_factory=lambda: {kind: UnitCells() for kind in KINDS})
+
+    def keep_texts(self) -> None:
+        """Keep what is said from now on; for an answer that is being written."""
+        for cells in self.units.values():
+            cells.texts = []
+
+    def drop_texts(self) -> None:
+        """Leave the texts to the store."""
+        for cells in self.units.values():
+            cells.texts = None
+
+    def clear(self) -> None:
+        """Forget all units: they were withdrawn, or the answer is tried again."""
+        for cells in self.units.values():
+            cells.clear()
+        self.correct = self.generated = 0

@@ -1,0 +1,313 @@
+"""The map of a run without any drawing: which unit stands in which row and column, and how a cursor moves on it.
+
+Every answer is a group of rows, every line of an answer begins a row, and a change of task puts a heading above.
+Answers are kept in the order in which they were begun.  Only answers that changed, and those below them, are laid
+out again; in a running evaluation these are the last few.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from salt_tui.app.answer_cells import COLUMNS, KINDS, STATUS_CODES, AnswerCells, UnitCells
+from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.palette import SHADES
+from scoring.confidence import HEADLINE_FUNCTION
+
+GROUP = 10
+"""A blank after every ten units keeps positions countable."""
+
+_CACHED_ANSWERS = 256
+_RIGHT = STATUS_CODES["correct"]
+_NOT_SAID_RIGHT = (STATUS_CODES["wrong"], STATUS_CODES["redundant"])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A unit: number of the answer in the map, index of the unit in the answer."""
+
+    answer: int
+    unit: int
+
+
+@dataclass(frozen=True, slots=True)
+class MapRow:
+    """One row of the map.
+
+    Attributes:
+        answer: number of the answer.
+        heading: name of the task that begins here, None for a row of units.
+        units: indices of its units.
+        first, last: whether it is the first or last row of the answer.
+    """
+
+    answer: int
+    heading: str | None
+    units: tuple[int, ...]
+    first: bool
+    last: bool
+
+
+class AtomMap:
+    """The answers of a run, laid out in rows.
+
+    Attributes:
+        answers: in the order of their generations.
+        version: rises with every change of a unit.
+    """
+
+    def __init__(self) -> None:
+        """Start without answers."""
+        self.answers: list[AnswerCells] = []
+        self.version = 0
+        self._generations: list[int] = []
+        self._kind = KINDS[0]
+        self._function = HEADLINE_FUNCTION
+        self._columns = GROUP
+        self._starts: list[int] = []
+        self._headed: list[bool] = []
+        self._height = 0
+        self._laid_out = 0  # answers whose start is known
+        self._rows: dict[int, list[MapRow]] = {}
+        self._surest: tuple[int, str, str, list[Place]] | None = None
+
+    # --- what is shown ------------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """The granularity, one of `KINDS`."""
+        return self._kind
+
+    @kind.setter
+    def kind(self, kind: str) -> None:
+        self._kind = kind
+        self._lay_out_from(0)
+
+    @property
+    def function(self) -> str:
+        """The confidence function behind the shades."""
+        return self._function
+
+    @function.setter
+    def function(self, function: str) -> None:
+        self._function = function
+
+    @property
+    def columns(self) -> int:
+        """Units in a row at most, a multiple of `GROUP`."""
+        return self._columns
+
+    @columns.setter
+    def columns(self, columns: int) -> None:
+        if columns != self._columns:
+            self._columns = columns
+            self._lay_out_from(0)
+
+    # --- answers ------------------------------------------------------------------------------------------------
+
+    def add(self, answer: AnswerCells) -> None:
+        """Put an answer at its place; one with the same generation is replaced."""
+        number = bisect_left(self._generations, answer.generation)
+        if number < len(self.answers) and self._generations[number] == answer.generation:
+            self.answers[number] = answer
+        else:
+            self._generations.insert(number, answer.generation)
+            self.answers.insert(number, answer)
+        self._lay_out_from(number)
+        self.version += 1
+
+    def number_of(self, generation: int) -> int | None:
+        """Return the number of an answer in the map, None when it is not there."""
+        number = bisect_left(self._generations, generation)
+        return number if number < len(self.answers) and self._generations[number] == generation else None
+
+    def changed(self, generation: int) -> None:
+        """Take notice that the units or the status of an answer changed."""
+        number = self.number_of(generation)
+        if number is not None:
+            self._lay_out_from(number)
+            self.version += 1
+
+    def cells(self, answer: int) -> UnitCells:
+        """Return the units of an answer at the present granularity."""
+        return self.answers[answer].units[self._kind]
+
+    def step(self, answer: int, unit: int) -> int | None:
+        """Return the shade 0..7 of a unit, None without a confidence."""
+        value = self.place_on_scale(answer, unit)
+        return None if value is None else min(int(value * len(SHADES)), len(SHADES) - 1)
+
+    def place_on_scale(self, answer: int, unit: int) -> float | None:
+        """Return the confidence of a unit on the scale of the present function, 0..1."""
+        value = self.cells(answer).value(unit, COLUMNS[self._function])
+        return None if value is None else SHADE_SCALES[self._function].place(value)
+
+    # --- rows ---------------------------------------------------------------------------------------------------
+
+    @property
+    def height(self) -> int:
+        """Rows of the whole map."""
+        self._lay_out()
+        return self._height
+
+    def row(self, y: int) -> MapRow | None:
+        """Return a row, None below the last."""
+        self._lay_out()
+        if not 0 <= y < self._height:
+            return None
+        number = bisect_right(self._starts, y) - 1
+        return self._rows_of(number)[y - self._starts[number]]
+
+    def rows_of_answer(self, number: int) -> range:
+        """Return the rows that an answer takes."""
+        self._lay_out()
+        end = self._starts[number + 1] if number + 1 < len(self._starts) else self._height
+        return range(self._starts[number], end)
+
+    def position(self, place: Place) -> tuple[int, int]:
+        """Return row of the map and place in the row of a unit; those of the answer's first row where it has none."""
+        rows = self.rows_of_answer(place.answer)
+        for y, row in zip(rows, self._rows_of(place.answer), strict=True):
+            if row.units and place.unit in row.units:
+                return y, row.units.index(place.unit)
+        return rows.start, 0
+
+    # --- the cursor ---------------------------------------------------------------------------------------------
+
+    def last(self) -> Place | None:
+        """Return the newest unit."""
+        for number in range(len(self.answers) - 1, -1, -1):
+            if count := len(self.cells(number)):
+                return Place(number, count - 1)
+        return None
+
+    def first(self) -> Place | None:
+        """Return the first unit."""
+        return next((Place(number, 0) for number in range(len(self.answers)) if len(self.cells(number))), None)
+
+    def beside(self, place: Place, step: int) -> Place | None:
+        """Return the unit before (-1) or after (1), over the ends of answers; None at the ends of the map."""
+        unit = place.unit + step
+        if 0 <= unit < len(self.cells(place.answer)):
+            return Place(place.answer, unit)
+        number = place.answer + step
+        while 0 <= number < len(self.answers):
+            if count := len(self.cells(number)):
+                return Place(number, 0 if step > 0 else count - 1)
+            number += step
+        return None
+
+    def vertical(self, place: Place, rows: int) -> Place | None:
+        """Return the unit nearest below (rows > 0) or above, in the same column or the last before it."""
+        y, column = self.position(place)
+        direction = 1 if rows > 0 else -1
+        found: Place | None = None
+        left = abs(rows)
+        while left:
+            y += direction
+            row = self.row(y)
+            if row is None:
+                return found
+            if row.units:
+                found = Place(row.answer, row.units[min(column, len(row.units) - 1)])
+                left -= 1
+        return found
+
+    def next_not_right(self, place: Place | None, step: int) -> Place | None:
+        """Return the next (1) or previous (-1) unit that is not correct; None when there is none on that side."""
+        answer, unit = (place.answer, place.unit + step) if place else (0, 0)
+        while 0 <= answer < len(self.answers):
+            statuses = self.cells(answer).statuses
+            while 0 <= unit < len(statuses):
+                if statuses[unit] != _RIGHT:
+                    return Place(answer, unit)
+                unit += step
+            answer += step
+            if 0 <= answer < len(self.answers):
+                unit = 0 if step > 0 else len(self.cells(answer).statuses) - 1
+        return None
+
+    def surest_wrong(self, count: int = 200) -> list[Place]:
+        """Return the wrong and redundant units that the present function is surest of, surest first."""
+        key = (self.version, self._kind, self._function)
+        if self._surest is None or self._surest[:3] != key:
+            places = heapq.nlargest(count, self._scored_wrong(), key=lambda item: item[0])
+            self._surest = (*key, [place for _, place in places])
+        return self._surest[3]
+
+    def _scored_wrong(self) -> Iterator[tuple[float, Place]]:
+        for number in range(len(self.answers)):
+            statuses = self.cells(number).statuses
+            for code in _NOT_SAID_RIGHT:
+                unit = statuses.find(code)
+                while unit >= 0:
+                    value = self.place_on_scale(number, unit)
+                    if value is not None:
+                        yield value, Place(number, unit)
+                    unit = statuses.find(code, unit + 1)
+
+    # --- layout -------------------------------------------------------------------------------------------------
+
+    def _lay_out_from(self, number: int) -> None:
+        if number < self._laid_out:
+            self._laid_out = number
+        if number == 0:
+            self._rows.clear()
+        else:
+            for cached in [cached for cached in self._rows if cached >= number]:
+                del self._rows[cached]
+
+    def _lay_out(self) -> None:
+        if self._laid_out == len(self.answers) == len(self._starts):
+            return
+        first = self._laid_out
+        del self._starts[first:]
+        del self._headed[first:]
+        above: str | None = None
+        y = 0
+        if first:
+            y = self._starts[first - 1] + self._height_of(first - 1, self._headed[first - 1])
+            shown = (self.answers[number] for number in range(first - 1, -1, -1))
+            above = next((answer.task for answer in shown if answer.status != "waiting"), None)
+        for number in range(first, len(self.answers)):
+            answer = self.answers[number]
+            headed = answer.status != "waiting" and answer.task != above
+            self._starts.append(y)
+            self._headed.append(headed)
+            y += self._height_of(number, headed)
+            if answer.status != "waiting":
+                above = answer.task
+        self._height = y
+        self._laid_out = len(self.answers)
+
+    def _height_of(self, number: int, headed: bool) -> int:
+        if self.answers[number].status == "waiting":
+            return 0
+        lengths = self.cells(number).line_lengths.values()
+        return headed + (sum(-(-length // self._columns) for length in lengths) or 1)
+
+    def _rows_of(self, number: int) -> list[MapRow]:
+        rows = self._rows.get(number)
+        if rows is None:
+            if len(self._rows) >= _CACHED_ANSWERS:
+                self._rows.clear()
+            rows = self._rows[number] = self._make_rows(number)
+        return rows
+
+    def _make_rows(self, number: int) -> list[MapRow]:
+        cells = self.cells(number)
+        by_line: dict[int, list[int]] = {}
+        for unit, line in enumerate(cells.lines):
+            by_line.setdefault(line, []).append(unit)
+        chunks: list[tuple[int, ...]] = [
+            tuple(units[start : start + self._columns])
+            for _, units in sorted(by_line.items())
+            for start in range(0, len(units), self._columns)
+        ] or [()]
+        rows = [MapRow(number, None, chunk, index == 0, index == len(chunks) - 1) for index, chunk in enumerate(chunks)]
+        if self._headed[number]:
+            rows.insert(0, MapRow(number, self.answers[number].task, (), False, False))
+        return rows

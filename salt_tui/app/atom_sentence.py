@@ -1,0 +1,84 @@
+"""One sentence about the unit under the cursor: the text twin of a cell, for readers and screen readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.visible_text import visible
+from scoring.confidence import CONFIDENCE_FUNCTIONS
+
+TEXT_LIMIT = 60
+"""Characters of an atom that are shown; some are thousands long."""
+
+SURE = 0.9
+UNSURE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedUnit:
+    """What there is to say about a unit.
+
+    Attributes:
+        answer: number of the problem in its task.
+        kind: ``atom`` or ``line``.
+        index, line, column: 0-based; the column is the place in its line.
+        text: what the model said, None for nothing.
+        reference: what is right, None where nothing is.
+        status: its label.
+        function: name of the confidence function.
+        value: by that function, None where it is undefined.
+        surer_than: share of the run's units with less confidence, None where unknown.
+    """
+
+    task: str
+    answer: int
+    kind: str
+    index: int
+    line: int
+    column: int
+    text: str | None
+    reference: str | None
+    status: str
+    function: str
+    value: float | None
+    surer_than: float | None
+
+
+def heading(unit: DescribedUnit) -> str:
+    """Say which unit it is, with numbers from one as people count."""
+    place = f"line {unit.line + 1}" if unit.kind == "line" else f"row {unit.line + 1} column {unit.column + 1}"
+    number = "" if unit.kind == "line" else f" · atom {unit.index + 1}"
+    return f"{visible(unit.task, 24)} · answer {unit.answer}{number} · {place}"
+
+
+def sentence(unit: DescribedUnit) -> str:
+    """Say what the model said, what is right, and how sure it was."""
+    said, right = _quoted(unit.text), _quoted(unit.reference)
+    verdict = {
+        "correct": f"said {said}: right.",
+        "wrong": f"said {said}, right is {right}: wrong.",
+        "redundant": f"said {said}, where the answer should have ended: redundant.",
+        "missing": f"nothing said, right is {right}: missing.",
+        "abstained": f"said {said} instead of {right}: abstained.",
+    }[unit.status]
+    return f"{verdict} {_confidence(unit)}".rstrip()
+
+
+def _quoted(text: str | None) -> str:
+    return "–" if text is None else visible(text, TEXT_LIMIT)
+
+
+def _confidence(unit: DescribedUnit) -> str:
+    if unit.value is None:
+        return ""
+    direction = "" if CONFIDENCE_FUNCTIONS[unit.function].higher_is_confident else " (lower is surer)"
+    words = [f"{unit.function} {unit.value:.3g}{direction}"]
+    if unit.surer_than is not None:
+        words.append(f"surer than {unit.surer_than:.0%} of the {unit.kind}s")
+    level = SHADE_SCALES[unit.function].place(unit.value)
+    if unit.status in {"wrong", "redundant"} and level >= SURE:
+        words.append("confidently wrong")
+    elif unit.status == "correct" and level < UNSURE:
+        words.append("right but unsure")
+    return f"{', '.join(words)}."

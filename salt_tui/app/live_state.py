@@ -1,0 +1,228 @@
+"""What the Live screen knows of a run, computing or stored; built from events and from the store, no drawing here."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from salt_tui.app.answer_cells import FUNCTIONS, KINDS, STATUS_CODES, AnswerCells
+from salt_tui.app.atom_map import AtomMap
+from salt_tui.display.run_view import RunView
+from salt_tui.runner.events import (
+    AnswerFinished,
+    AnswerRetried,
+    AnswerStarted,
+    AtomScored,
+    Notice,
+    PromptEvaluated,
+    RunEnded,
+    RunEvent,
+    RunStarted,
+    TokenArrived,
+    UnitsWithdrawn,
+)
+from salt_tui.store.unit_stream import AnswerUnits
+
+KEPT_LOG_LINES = 500
+
+Phase = Literal["loading", "running", "paused", "stopping", "finished", "interrupted", "failed"]
+
+
+@dataclass(slots=True)
+class Changes:
+    """What applying events changed.
+
+    Attributes:
+        generations: answers whose cells or status are new.
+        messages: lines for the user.
+        progress: counts or phases are new.
+    """
+
+    generations: set[int] = field(default_factory=set)
+    messages: list[str] = field(default_factory=list)
+    progress: bool = False
+
+
+class PausableClock:
+    """Seconds of a monotonic clock, without the time in which it was paused.
+
+    Args:
+        clock: monotonic seconds; injected by tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lost = 0.0
+        self._since: float | None = None
+
+    def __call__(self) -> float:
+        """Return the seconds."""
+        return (self._clock() if self._since is None else self._since) - self._lost
+
+    def pause(self) -> None:
+        """Stand still."""
+        if self._since is None:
+            self._since = self._clock()
+
+    def go_on(self) -> None:
+        """Run again."""
+        if self._since is not None:
+            self._lost += self._clock() - self._since
+            self._since = None
+
+
+class LiveState:
+    """A run as it is shown.
+
+    Attributes:
+        view: progress, pace and notices, as the headless display has them.
+        map: every unit.
+        log: what was said, oldest first.
+        phase: where the run stands.
+
+    Args:
+        clock: monotonic seconds; injected by tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = PausableClock(clock)
+        self.view = RunView(self.clock)
+        self.map = AtomMap()
+        self.log: deque[str] = deque(maxlen=KEPT_LOG_LINES)
+        self.phase: Phase = "loading"
+
+    # --- from the runner ----------------------------------------------------------------------------------------
+
+    def apply(self, events: deque[RunEvent], limit: int = 5_000) -> Changes:
+        """Take up to ``limit`` events out of a mailbox."""
+        changes = Changes()
+        for _ in range(min(limit, len(events))):
+            self._apply(events.popleft(), changes)
+        for generation in changes.generations:
+            self.map.changed(generation)
+        return changes
+
+    def _apply(self, event: RunEvent, changes: Changes) -> None:
+        self.view.apply(event)
+        match event:
+            case AtomScored():
+                self._add_unit(event, changes)
+            case TokenArrived() | PromptEvaluated() | AnswerFinished():
+                self._follow(event, changes)
+            case UnitsWithdrawn() | AnswerRetried():
+                self._answer(event.generation).clear()
+                changes.generations.add(event.generation)
+            case AnswerStarted():
+                answer = AnswerCells(event.generation, event.task, event.position)
+                answer.keep_texts()
+                self.map.add(answer)
+            case RunStarted():
+                self.phase = "running"
+                self._say(event.warnings, changes)
+            case Notice():
+                self._say((event.text,), changes)
+            case RunEnded():
+                self._end(event, changes)
+            case _:
+                changes.progress = True
+
+    def _add_unit(self, event: AtomScored, changes: Changes) -> None:
+        answer = self._answer(event.generation)
+        cells = answer.units[event.kind]
+        cells.add(event.status, event.line, [event.confidences.get(name) for name in FUNCTIONS])
+        if cells.texts is not None:
+            cells.texts.append((event.text, event.reference))
+        if event.kind == "atom":
+            answer.generated += event.status != "missing"
+            answer.correct += event.status == "correct"
+        changes.generations.add(event.generation)
+
+    def _follow(self, event: TokenArrived | PromptEvaluated | AnswerFinished, changes: Changes) -> None:
+        answer = self._answer(event.generation)
+        if isinstance(event, TokenArrived):
+            answer.tokens += 1
+            if answer.status == "streaming":
+                return
+            answer.status = "streaming"
+        elif isinstance(event, PromptEvaluated):
+            answer.status, answer.prompt_done, answer.prompt_total = "prompt", event.done, event.total
+        else:
+            answer.status, answer.correct, answer.generated = event.answer_status, event.correct, event.generated
+            answer.drop_texts()
+            changes.progress = True
+        changes.generations.add(event.generation)
+
+    def _end(self, event: RunEnded, changes: Changes) -> None:
+        self.phase = "finished" if event.state == "finished" else "failed" if event.state == "failed" else "interrupted"
+        # Answers in flight are dropped by the runner and begin anew on resume.
+        for answer in self.map.answers:
+            if answer.status in {"waiting", "prompt", "streaming"}:
+                answer.status = "open"
+                changes.generations.add(answer.generation)
+        if event.message and event.message not in changes.messages:
+            self._say((event.message,), changes)
+        changes.progress = True
+
+    def _say(self, lines: tuple[str, ...], changes: Changes) -> None:
+        for line in lines:
+            self.log.append(line)
+            changes.messages.append(line)
+        changes.progress = True
+
+    def _answer(self, generation: int) -> AnswerCells:
+        number = self.map.number_of(generation)
+        if number is None:
+            raise KeyError(generation)
+        return self.map.answers[number]
+
+    # --- from the store -----------------------------------------------------------------------------------------
+
+    def add_stored(self, stored: AnswerUnits) -> None:
+        """Show an answer of the store, unless it is being written at this moment."""
+        if self.map.number_of(stored.generation) is not None:
+            return
+        answer = AnswerCells(
+            stored.generation,
+            stored.task,
+            stored.position,
+            stored.status or "open",
+            tokens=stored.tokens,
+        )
+        for kind in KINDS:
+            cells = answer.units[kind]
+            for status, line, values in stored.units[kind]:
+                cells.add(status, line, values)
+        atoms = answer.units["atom"].statuses
+        answer.generated = len(atoms) - atoms.count(STATUS_CODES["missing"])
+        answer.correct = atoms.count(STATUS_CODES["correct"])
+        self.map.add(answer)
+
+    # --- the user -----------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Show the run as paused; time and pace stand still."""
+        self.clock.pause()
+        self.phase = "paused"
+
+    def go_on(self) -> None:
+        """Show the run as running again."""
+        self.clock.go_on()
+        self.phase = "running"
+
+    @property
+    def computing(self) -> bool:
+        """Whether a child is, or may be, at work."""
+        return self.phase in {"loading", "running", "paused", "stopping"}
+
+    def next_function(self, step: int = 1) -> str:
+        """Show the next confidence function and return its name."""
+        self.map.function = FUNCTIONS[(FUNCTIONS.index(self.map.function) + step) % len(FUNCTIONS)]
+        return self.map.function
+
+    def next_kind(self) -> str:
+        """Show the next granularity and return its name."""
+        self.map.kind = KINDS[(KINDS.index(self.map.kind) + 1) % len(KINDS)]
+        return self.map.kind

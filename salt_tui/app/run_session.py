@@ -1,0 +1,261 @@
+"""A run on the screen: its state, where its events come from, and what can be done to it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from salt_tui.app.answer_cells import COLUMNS
+from salt_tui.app.atom_map import Place
+from salt_tui.app.atom_sentence import DescribedUnit
+from salt_tui.app.live_state import Changes, LiveState
+from salt_tui.app.running_metrics import Choice, Measured, RunningMeasurement
+from salt_tui.commands.failures import describe_failure
+from salt_tui.engine.process import read_log_tail
+from salt_tui.paths import engine_log_path
+from salt_tui.runner.background import BackgroundRun
+from salt_tui.runner.events import RunEnded, RunStarted
+from salt_tui.runner.experiment import ReadyRun
+from salt_tui.runner.opened_model import Emit
+from salt_tui.runner.preparation import prepare_run
+from salt_tui.runner.request import RunRequest
+from salt_tui.runner.resumption import prepare_resume
+from salt_tui.runner.stored_run import ReadingEnded, StoredRunReader
+from salt_tui.store.errors import StoreError
+from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.records import UnitKind, UnitRecord
+from salt_tui.store.results import StoredRun
+from salt_tui.store.unit_stream import AnswerUnits
+
+PULL_SECONDS = 0.008
+"""Longest time that one pull spends on stored answers, so that 30 pulls a second leave room for keys."""
+
+STOP_SECONDS = 2.0
+"""Within this time after `stop` the child has ended."""
+
+
+def describe(error: BaseException) -> str:
+    """Return one line about an exception."""
+    return describe_failure(error)[0]
+
+
+class RunSession:
+    """One run, computing or stored.
+
+    Attributes:
+        state: what is shown.
+        run: its number, None before it has one.
+        task: the task whose numbers are shown, None for the mean over all.
+    """
+
+    def __init__(self, database: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Make one without events; use `begin`, `resume` or `stored`."""
+        self.database = database
+        self.state = LiveState(clock)
+        self.run: int | None = None
+        self.task: str | None = None
+        self.reading = False
+        self._background: BackgroundRun | None = None
+        self._reader: StoredRunReader | None = None
+        self._measurement = RunningMeasurement(clock)
+        self._queries: Queries | None = None
+        self._texts: tuple[tuple[int, str, int], list[UnitRecord]] | None = None
+
+    @classmethod
+    def begin(cls, request: RunRequest, database: Path) -> RunSession:
+        """Begin a new run in the background."""
+        session = cls(database)
+        session._compute(BackgroundRun(lambda emit: prepare_run(request, database, emit), describe))
+        return session
+
+    @classmethod
+    def resume(cls, stored: StoredRun, database: Path, *, allow_environment_change: bool = False) -> RunSession:
+        """Go on with a stored run in the background; its finished answers are read from the store."""
+        session = cls(database)
+        session.run = stored.run
+
+        def prepare(emit: Emit) -> ReadyRun:
+            return prepare_resume(
+                stored, database, emit, allow_environment_change=allow_environment_change, threads=None
+            )
+
+        session._compute(BackgroundRun(prepare, describe))
+        session._read(finished_only=True)
+        return session
+
+    @classmethod
+    def stored(cls, run: int, database: Path) -> RunSession:
+        """Read a run that nobody here computes."""
+        session = cls(database)
+        session.run = run
+        session._read(finished_only=False)
+        return session
+
+    def _compute(self, background: BackgroundRun) -> None:
+        self._background = background
+        background.start()
+
+    def _read(self, *, finished_only: bool) -> None:
+        if self.run is not None:
+            self._reader = StoredRunReader(self.database, self.run, describe, finished_only=finished_only)
+            self.reading = True
+            self._reader.start()
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    def pull(self) -> Changes:
+        """Take what has come since the last pull; 30 times a second."""
+        changes = Changes()
+        if self._background is not None:
+            changes = self.state.apply(self._background.mailbox)
+            started = self.state.view.started
+            if self.run is None and started is not None:
+                self.run = started.run
+        if self.reading:
+            self._pull_stored(changes)
+        return changes
+
+    def _pull_stored(self, changes: Changes) -> None:
+        reader = self._reader
+        if reader is None:
+            return
+        deadline = time.monotonic() + PULL_SECONDS
+        while reader.mailbox and time.monotonic() < deadline:
+            piece = reader.mailbox.popleft()
+            if isinstance(piece, AnswerUnits):
+                self.state.add_stored(piece)
+                changes.generations.add(piece.generation)
+            elif isinstance(piece, ReadingEnded):
+                self.reading = False
+                if piece.message:
+                    changes.messages.append(piece.message)
+                    self.state.log.append(piece.message)
+            elif isinstance(piece, RunStarted | RunEnded):
+                one = self.state.apply(deque([piece]))
+                changes.messages.extend(one.messages)
+            changes.progress = True
+
+    # --- what can be done ---------------------------------------------------------------------------------------
+
+    @property
+    def computing(self) -> bool:
+        """Whether a thread or a child of this run is still at work."""
+        return self._background is not None and self._background.alive
+
+    def toggle_pause(self) -> bool:
+        """Suspend or wake the child; return whether the run is paused now."""
+        if self._background is None or not self.computing:
+            return False
+        if self.state.phase == "paused":
+            self._background.go_on()
+            self.state.go_on()
+        elif self.state.phase == "running" and self._background.pause():
+            self.state.pause()
+        return self.state.phase == "paused"
+
+    def stop(self) -> None:
+        """Stop in order; the run stays resumable."""
+        if self._background is not None and self.computing:
+            self._background.stop()
+            self.state.clock.go_on()
+            self.state.phase = "stopping"
+        if self._reader is not None:
+            self._reader.stop()
+
+    def cancel_answer(self, generation: int) -> bool:
+        """Cancel an answer that is being written; return whether it is one."""
+        number = self.state.map.number_of(generation)
+        if self._background is None or number is None:
+            return False
+        if self.state.map.answers[number].status not in {"prompt", "streaming"}:
+            return False
+        self._background.cancel_answer(generation)
+        return True
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end of the computation; return whether it came."""
+        return self._background is None or self._background.join(timeout)
+
+    def close(self) -> None:
+        """Stop reading and give the file back."""
+        if self._reader is not None:
+            self._reader.stop()
+        if self._queries is not None:
+            self._queries.close()
+            self._queries = None
+
+    # --- numbers and words --------------------------------------------------------------------------------------
+
+    @property
+    def choice(self) -> Choice:
+        """What the numbers under the map are about."""
+        return Choice(self.state.map.kind, self.state.map.function, self.task)
+
+    def next_task(self) -> str | None:
+        """Show the numbers of the next task, after the last the mean over all; return its name."""
+        names: list[str | None] = [None, *self.state.view.tasks]
+        self.task = names[(names.index(self.task) + 1) % len(names)] if self.task in names else None
+        return self.task
+
+    def measure(self) -> None:
+        """Begin to measure when it is time."""
+        self._measurement.update(self.state.map.answers, self.state.map.version, self.choice)
+
+    @property
+    def measured(self) -> Measured | None:
+        """The last numbers of the present choice."""
+        return self._measurement.result(self.choice)
+
+    @property
+    def measure_failure(self) -> str | None:
+        """Why measuring failed, one line."""
+        return self._measurement.failure
+
+    def wait_for_measurement(self, timeout: float) -> None:
+        """Wait for a measurement at work."""
+        self._measurement.wait(timeout)
+
+    def describe_unit(self, place: Place) -> DescribedUnit:
+        """Collect what there is to say about a unit; its texts come from the store when the answer is finished."""
+        atom_map = self.state.map
+        answer, cells = atom_map.answers[place.answer], atom_map.cells(place.answer)
+        text, reference = self._unit_texts(place)
+        line = cells.lines[place.unit]
+        value = cells.value(place.unit, COLUMNS[atom_map.function])
+        measured = self.measured
+        return DescribedUnit(
+            task=answer.task,
+            answer=answer.position,
+            kind=atom_map.kind,
+            index=place.unit,
+            line=line,
+            column=sum(1 for other in cells.lines[: place.unit] if other == line),
+            text=text,
+            reference=reference,
+            status=cells.status(place.unit),
+            function=atom_map.function,
+            value=value,
+            surer_than=measured.surer_than(value, atom_map.function) if measured and value is not None else None,
+        )
+
+    def _unit_texts(self, place: Place) -> tuple[str | None, str | None]:
+        answer, cells = self.state.map.answers[place.answer], self.state.map.cells(place.answer)
+        if cells.texts is not None and place.unit < len(cells.texts):
+            return cells.texts[place.unit]
+        kind: UnitKind = "line" if self.state.map.kind == "line" else "atom"
+        key = (answer.generation, kind, len(cells))
+        if self._texts is None or self._texts[0] != key:
+            try:
+                if self._queries is None:
+                    self._queries = open_queries(self.database)
+                self._texts = key, self._queries.units(answer.generation, kind)
+            except StoreError:
+                return None, None
+        units = self._texts[1]
+        return (units[place.unit].text, units[place.unit].reference) if place.unit < len(units) else (None, None)
+
+    def engine_log(self) -> tuple[str, ...]:
+        """Return the last lines that the child printed."""
+        return read_log_tail(engine_log_path())

@@ -1,0 +1,101 @@
+"""A stored run read piece by piece in a thread of its own, so that a screen shows its beginning at once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from salt_tui.runner.events import RunEnded, RunStarted, TaskProgress
+from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.results import StoredRun
+from salt_tui.store.unit_stream import AnswerUnits, answer_units
+
+BACKLOG = 2_000
+"""Answers read ahead of the screen; the reader waits when so many have not been taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingEnded:
+    """Everything was read, or reading failed with this message."""
+
+    message: str | None
+
+
+StoredPiece = RunStarted | AnswerUnits | RunEnded | ReadingEnded
+
+
+class StoredRunReader:
+    """Reads the answers of a run into a mailbox, in the order of their generations.
+
+    Args:
+        database: the file.
+        run: its number.
+        describe: turns an exception into one line for the user.
+        finished_only: leave out answers that are not finished, for a run that goes on.
+    """
+
+    def __init__(
+        self, database: Path, run: int, describe: Callable[[BaseException], str], *, finished_only: bool = False
+    ) -> None:
+        self.mailbox: deque[StoredPiece] = deque()
+        self._database = database
+        self._run = run
+        self._describe = describe
+        self._finished_only = finished_only
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="stored run", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop reading."""
+        self._stop.set()
+
+    def _work(self) -> None:
+        try:
+            with open_queries(self._database) as queries:
+                if not self._finished_only:
+                    self.mailbox.append(describe_stored(queries, self._run))
+                for answer in answer_units(self._database, self._run, finished_only=self._finished_only):
+                    while len(self.mailbox) >= BACKLOG and not self._stop.wait(0.02):
+                        pass
+                    if self._stop.is_set():
+                        return
+                    self.mailbox.append(answer)
+                if not self._finished_only:
+                    stored = queries.run_record(self._run)
+                    self.mailbox.append(RunEnded(self._run, stored.state, stored.message))
+            self.mailbox.append(ReadingEnded(None))
+        except BaseException as error:
+            self.mailbox.append(ReadingEnded(self._describe(error)))
+
+
+def describe_stored(queries: Queries, run: int) -> RunStarted:
+    """Return the beginning of a stored run as its loop reported it, with the progress it has now."""
+    stored = queries.run_record(run)
+    plan = json.loads(stored.record.plan)
+    return RunStarted(
+        run=run,
+        model=f"{stored.model.name} · {stored.model.description}",
+        device=stored_device(stored),
+        width=plan["width"],
+        difficulty=plan["tasks"][0]["difficulty"],
+        exact=stored.record.exact,
+        tasks=tuple(TaskProgress(counts.task, counts.done, counts.answers) for counts in queries.task_counts(run)),
+        warnings=stored.record.warnings,
+    )
+
+
+def stored_device(stored: StoredRun) -> str:
+    """Return where a run was computed, in words."""
+    environment = json.loads(stored.record.environment)
+    if environment["gpu_layers"]:
+        others = [device for device in environment["devices"] if not device.upper().startswith("CPU")]
+        return f"{(others or environment['devices'] or ['GPU'])[0].split()[0]} {environment['gpu_layers']} layers"
+    return f"CPU ×{environment['threads']}"
