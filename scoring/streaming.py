@@ -12,6 +12,9 @@ from scoring.labels import CONFIDENCE_STATUSES, UNIT_STATUSES, UnitStatus
 from scoring.value import NO_GROUP_WITH_BOTH_CLASSES, NO_UNITS, ONE_CLASS, Value, undefined
 
 
+_UPPER_EDGES = [j / BINS for j in range(1, BINS + 1)]
+
+
 @dataclass(frozen=True, slots=True)
 class RunningValues:
     """The metrics of the atoms so far.
@@ -160,17 +163,7 @@ class RunningMetrics:
         return ranked - len(self._areas)
 
     def _put_in_bin(self, confidence: float, correct: bool, times: int) -> None:
-        entry = self._bins[_bin_index(confidence)]
+        entry = self._bins[bisect_left(_UPPER_EDGES, confidence)]
         entry.count += times
         entry.right += times * correct
         entry.confidence = entry.confidence + times * confidence if entry.count else 0.0
-
-
-def _bin_index(confidence: float) -> int:
-    """Return the bin ((j−1)/15, j/15] of a confidence, 0-based, 0 in the first."""
-    index = min(max(math.ceil(confidence * BINS), 1), BINS)
-    if confidence > index / BINS:
-        return index
-    if index > 1 and confidence <= (index - 1) / BINS:
-        return index - 2
-    return index - 1

@@ -61,13 +61,14 @@ def test_streaming_equals_batch_after_every_event(stream: list[Unit | int]) -> N
 
 
 def test_bin_edges_fall_as_in_the_batch() -> None:
-    """All edges j/15 and their neighbours, one by one."""
-    for j in range(16):
+    """All edges j/15 and their neighbours, beside a right unit in the bin below and one in the bin above."""
+    for j in range(1, 15):
         for confidence in (math.nextafter(j / 15, 0.0), j / 15, math.nextafter(j / 15, 1.0)):
-            running = RunningMetrics()
-            running.add(0, "wrong", confidence)
-            running.add(0, "correct", 0.5)
-            batch = ScoredUnits.from_columns([confidence, 0.5], [0, 1])
+            running, column = RunningMetrics(), [confidence, j / 15 - 0.01, j / 15 + 0.02]
+            running.add(0, "wrong", column[0])
+            running.add(0, "correct", column[1])
+            running.add(0, "correct", column[2])
+            batch = ScoredUnits.from_columns(column, [0, 1, 1])
             assert _same(running.read().ece, METRICS["ece"].function(batch))
 
 
