@@ -11,7 +11,6 @@ from scoring.correctness import UnitCounts
 from scoring.labels import CONFIDENCE_STATUSES, UNIT_STATUSES, UnitStatus
 from scoring.value import NO_GROUP_WITH_BOTH_CLASSES, NO_UNITS, ONE_CLASS, Value, undefined
 
-
 _UPPER_EDGES = [j / BINS for j in range(1, BINS + 1)]
 
 
