@@ -61,7 +61,11 @@ class Interpolated:
 
     def __call__(self, confidence: FloatArray) -> FloatArray:
         """Values between the first and the last one."""
-        return np.interp(confidence, self.scores, self.values)
+        right = np.searchsorted(self.scores, confidence, side="right")
+        lower = self.values[np.maximum(right - 1, 0)]
+        upper = self.values[np.minimum(right, self.values.size - 1)]
+        # Just before the right end of a line, rounding goes past its value by one unit in the last place.
+        return np.clip(np.interp(confidence, self.scores, self.values), lower, upper)
 
 
 def fit_binned(sample: Sample, bins: int) -> tuple[ConfidenceMap, str | None]:

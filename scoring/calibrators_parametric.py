@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scoring.calibrators_fitted import (
+    LARGEST_SCORE,
     PROBABILITY_CLIP,
     ConfidenceMap,
     Constant,
@@ -18,6 +19,7 @@ from scoring.calibrators_fitted import (
 LOWEST_TEMPERATURE = 0.01
 HIGHEST_TEMPERATURE = 100.0
 NEWTON_STEPS = 100
+SMALLEST_GAP = 1e-12  # of the range of the scores; a steeper step would resolve rounding
 CLIP_LOGIT = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
 
 
@@ -37,7 +39,8 @@ class Logistic:
 
     def __call__(self, confidence: FloatArray) -> FloatArray:
         """Values in [0, 1]."""
-        return sigmoid(self.slope * ((confidence - self.centre) / self.width) + self.intercept)
+        unit = np.clip((confidence - self.centre) / self.width, -LARGEST_SCORE, LARGEST_SCORE)
+        return sigmoid(self.slope * unit + self.intercept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +197,13 @@ def _separating_step(confidence: FloatArray, correct: FloatArray) -> tuple[float
     if highest_wrong > lowest_correct:
         return None
     if highest_wrong < lowest_correct:
-        slope = CLIP_LOGIT / max(0.5 * (lowest_correct - highest_wrong), np.finfo(np.float64).tiny)
+        slope = CLIP_LOGIT / max(0.5 * (lowest_correct - highest_wrong), SMALLEST_GAP)
         return slope, -slope * (highest_wrong + 0.5 * (lowest_correct - highest_wrong))
     shared = confidence == lowest_correct
     rate = float(correct[shared].mean())
     at_shared = float(np.log(rate) - np.log1p(-rate))
     distance = float(np.abs(confidence[~shared] - lowest_correct).min())
-    slope = (CLIP_LOGIT + abs(at_shared)) / distance
+    slope = (CLIP_LOGIT + abs(at_shared)) / max(distance, SMALLEST_GAP)
     return slope, at_shared - slope * lowest_correct
 
 

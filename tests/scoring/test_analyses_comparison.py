@@ -67,6 +67,8 @@ def test_the_winner_beats_another_and_is_beaten_by_none():
     assert found.p_values[2][0] == 1.0
     assert found.p_values[0][1] == 1.0
     assert found.p_values[0][0] is None
+    middle = compare({"good": cells, "middle": cells + 0.1, "bad": cells + 0.2}, higher_is_better=False)
+    assert middle.winners == ("good",)
     up = compare({"good": cells, "also": cells, "bad": cells + 0.2}, higher_is_better=True)
     assert up.best == "bad"
 

@@ -23,6 +23,7 @@ DEGENERATE = {
     "zero and one": ([0.0, 1.0, 0.0, 1.0], [1, 0, 0, 1]),
     "saturated float32": (np.float32([1.0, 0.99999994, 1.0, 0.9999999, 1.0]), [1, 0, 1, 1, 0]),
     "subnormal range": ([0.0, 5e-324, 1e-323, 0.0], [0, 1, 0, 1]),
+    "separable by rounding": ([0.0, 2.2e-311, 1.0], [1, 0, 0]),
     "separable": ([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]),
     "quasi-separable": ([0.1, 0.5, 0.5, 0.9], [0, 0, 1, 1]),
     "separable falling": ([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0]),
@@ -91,6 +92,7 @@ def test_range_order_of_rows_and_monotone_where_promised(name, rows, test):
 @pytest.mark.parametrize("name", [name for name in NAMES if not CALIBRATORS[name].needs_probability])
 @fast
 @given(rows=wide_training, test=st.lists(st.floats(allow_nan=False), min_size=1, max_size=20))
+@example(rows=[(0.0, False)] * 6 + [(0.0, True), (1e-6, False)], test=[0.0, 4.6e-299])
 def test_any_scores_and_both_directions(name, rows, test):
     fit = fitted_on(name, rows, higher_is_confident=False)
     values = apply(fit, test)
@@ -104,6 +106,7 @@ def test_any_scores_and_both_directions(name, rows, test):
 @pytest.mark.parametrize("name", NAMES)
 @fast
 @given(rows=training)
+@example(rows=[(0.0, True), (1.0, False), (2.2e-311, False)])
 def test_a_strictly_rising_map_ranks_as_the_scores_do(name, rows):
     fit = fitted_on(name, rows)
     values = apply(fit, np.linspace(0.05, 0.95, 19))
