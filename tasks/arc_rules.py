@@ -20,7 +20,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 Shape: TypeAlias = tuple[int, int]
 ShapeFunction: TypeAlias = Callable[[int, int], Shape | None]
 
-Keeps: TypeAlias = Literal["counts", "frequencies"]
+Keeps: TypeAlias = Literal["content", "counts", "frequencies"]
+"""What a rule never changes: the coloured cells, the number of cells of each colour, or these numbers but for which
+colour has which."""
 
 COLOURS = 10
 DIRECTIONS = ("left", "right", "up", "down")
@@ -38,8 +40,7 @@ class Rule:
         function: maps a batch of a shape for which it is defined to the batch of outputs.
         paints: set where the rule keeps the shape and only ever writes this colour, so that every cell that it
             changes has it; the search prunes by that.
-        keeps: ``counts`` where no colour becomes rarer or commoner, ``frequencies`` where at most the colours
-            exchange their counts; the search prunes by that.
+        keeps: what it never changes; the search prunes by that.
         crops: the shape of the output depends on the cells; ``output_shape`` is then an upper bound and ``function``
             returns the bounds ``[grids, 4]`` (top, bottom, left, right; half-open) of what to keep.
     """
@@ -331,7 +332,7 @@ def _geometric_rules() -> Iterator[Rule]:
             ("roll", f"move everything one cell {direction}, around the edge", _roll, "counts"),
             ("shift", f"move everything one cell {direction} and empty the cells left behind", _shift, None),
             ("fall", f"let the coloured cells fall {direction}", _fall, "counts"),
-            ("extend", f"extend each coloured cell {direction} over the empty cells", _extend, None),
+            ("extend", f"extend each coloured cell {direction} over the empty cells", _extend, "content"),
             ("copy_edge", f"copy the cells of the edge to the {direction} over the whole grid", _copy_edge, None),
         )
         for family, text, function, keeps in directed:
@@ -343,9 +344,9 @@ def _geometric_rules() -> Iterator[Rule]:
         "sort", "sort the columns from the fewest coloured cells to the most", (), _same, _sort_columns, keeps="counts"
     )
     text = "fill empty cells from the left-right mirror image"
-    yield Rule("complete", text, (), _same, lambda g: _overlay(g, g[:, :, ::-1]))
+    yield Rule("complete", text, (), _same, lambda g: _overlay(g, g[:, :, ::-1]), keeps="content")
     text = "fill empty cells from the top-bottom mirror image"
-    yield Rule("complete", text, (), _same, lambda g: _overlay(g, g[:, ::-1]))
+    yield Rule("complete", text, (), _same, lambda g: _overlay(g, g[:, ::-1]), keeps="content")
     yield _painting("hollow", "empty the cells that have four coloured neighbours", (), _inner, 0)
 
 

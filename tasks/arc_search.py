@@ -116,7 +116,9 @@ class _Stack:
         """Return the grids that ``rule`` may turn into the target, judged by what it cannot change."""
         key = rule.keeps, rule.paints
         if key not in self._candidates:
-            if rule.keeps is not None:
+            if rule.keeps == "content":
+                indices = _equal(np.where(self.grids == 0, self._target, self.grids), self._target)
+            elif rule.keeps is not None:
                 counts, wanted = colour_counts(self.grids), colour_counts(self._target[None])[0]
                 if rule.keeps == "frequencies":
                     counts, wanted = np.sort(counts, axis=1), np.sort(wanted)
@@ -133,16 +135,19 @@ class _Stack:
         """Return the first rules after which ``rule``, defined for this shape, makes the target."""
         candidates, grids = self.candidates(rule)
         if rule.crops:
-            bounds = rule.function(grids).tolist()
-            found = [index for index, bound in enumerate(bounds) if self._crops_to_target(index, *bound)]
+            found = self._cropped_to_target(rule.function(grids))
         else:
             found = _equal(rule.function(grids), self._target)
         return [first for index in found for first in self._firsts[candidates[index]]]
 
-    def _crops_to_target(self, index: int, top: int, bottom: int, left: int, right: int) -> bool:
-        if (bottom - top, right - left) != self._target.shape:
-            return False
-        return bool((self.grids[index, top:bottom, left:right] == self._target).all())
+    def _cropped_to_target(self, bounds: Grids) -> list[int]:
+        sizes = bounds[:, 1::2] - bounds[:, ::2]
+        found = []
+        for index in _equal(sizes, np.array(self._target.shape)):
+            top, bottom, left, right = bounds[index].tolist()
+            if (self.grids[index, top:bottom, left:right] == self._target).all():
+                found.append(index)
+        return found
 
 
 def _equal(grids: NDArray[Any], target: NDArray[Any]) -> list[int]:

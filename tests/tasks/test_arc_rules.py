@@ -262,7 +262,9 @@ def test_outputs_have_the_shape_and_colours_that_the_search_prunes_by() -> None:
             if rule.paints is not None:
                 assert set(output[output != grid].tolist()) <= {rule.paints}
             counts = [sorted(np.bincount(g.ravel(), minlength=COLOURS).tolist()) for g in (grid, output)]
-            assert rule.keeps is None or counts[0] == counts[1]
+            assert rule.keeps in (None, "content") or counts[0] == counts[1]
+            if rule.keeps == "content":
+                assert (output[grid != 0] == grid[grid != 0]).all()
             if rule.keeps == "counts":
                 assert sorted(grid.ravel().tolist()) == sorted(output.ravel().tolist())
 
