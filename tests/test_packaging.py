@@ -59,7 +59,7 @@ def environment(wheel, tmp_path_factory):
     installed = run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=home)
     assert installed.returncode == 0, installed.stderr
     packages = next((home / "lib").glob("python*/site-packages"))
-    # A folder named in a .pth file is searched last and its own .pth files, such as an editable install's, are not read.
+    # A folder named in a .pth file is searched last; its own .pth files, such as an editable install, are not read.
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     return python.parent
 
