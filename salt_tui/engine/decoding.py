@@ -77,6 +77,9 @@ class Decoder:
 
     def cancel(self, key: int | None, outlet: Outlet) -> None:
         """End one sequence, or all, reporting each as cancelled; an unknown key is ignored."""
+        for slot, sequence in enumerate(self._slots.running):
+            if sequence is not None and (key is None or sequence.request.key == key):
+                self._end(slot, "cancelled", outlet)
         kept: deque[Generate] = deque()
         for request in self._slots.queue:
             if key is None or request.key == key:
@@ -84,9 +87,6 @@ class Decoder:
             else:
                 kept.append(request)
         self._slots.queue = kept
-        for slot, sequence in enumerate(self._slots.running):
-            if sequence is not None and (key is None or sequence.request.key == key):
-                self._end(slot, "cancelled", outlet)
 
     def step(self, outlet: Outlet) -> bool:
         """Evaluate one chunk of a prompt or, when none is waiting for a free slot, one token in every slot.

@@ -51,10 +51,11 @@ class LlamaModel:
         self._warnings: list[str] = []
         self._offloads = can_offload(build.devices)
         layers = self._wanted_layers(options.gpu_layers)
-        self._model = self._load(options, layers, log, progress)
+        self._layers_asked = layers
+        self._model = self._load(options, log, progress)
         try:
             self.vocabulary = _vocabulary_of(self._model, options.path)
-            self.layers = llama_cpp.llama_model_n_layer(self._model) + 1  # the output layer counts
+            self.layers: int = llama_cpp.llama_model_n_layer(self._model) + 1  # the output layer counts
             self._check_kind(options.path)
         except ModelError:
             self.close()
@@ -64,14 +65,14 @@ class LlamaModel:
     def _wanted_layers(self, wanted: int | str) -> int:
         if wanted == "auto":
             return _ALL_LAYERS if self._offloads else 0
-        count = _ALL_LAYERS if wanted == "all" else int(wanted)
+        count = _ALL_LAYERS if wanted == "all" else max(_ALL_LAYERS, int(wanted))
         if count != 0 and not self._offloads:
             reason = "no GPU was found" if llama_cpp.llama_supports_gpu_offload() else "this build has no GPU support"
             self._warnings.append(f"-ngl {wanted} has no effect: {reason}; all layers are computed on the CPU")
             return 0
         return count
 
-    def _load(self, options: LoadOptions, layers: int, log: LlamaLog, progress: Callable[[LoadProgress], None]) -> Any:
+    def _load(self, options: LoadOptions, log: LlamaLog, progress: Callable[[LoadProgress], None]) -> Any:
         reported = -1.0
 
         def report(fraction: float, data: object) -> bool:
@@ -84,20 +85,20 @@ class LlamaModel:
         callback = llama_cpp.llama_progress_callback(report)
         while True:
             parameters = llama_cpp.llama_model_default_params()
-            parameters.n_gpu_layers = layers
+            parameters.n_gpu_layers = self._layers_asked
             parameters.progress_callback = callback
             log.clear()
             model = llama_cpp.llama_model_load_from_file(os.fsencode(options.path), parameters)
-            self._layers_asked = layers
             if model:
                 return model
-            fewer = self._fewer_layers(options, layers, log)
+            fewer = self._fewer_layers(options, log)
             if fewer is None:
                 raise ModelError(f"{options.path}: llama.cpp cannot load this model ({log.reason()})")
-            layers, reported = fewer, -1.0
+            self._layers_asked, reported = fewer, -1.0
 
-    def _fewer_layers(self, options: LoadOptions, layers: int, log: LlamaLog) -> int | None:
+    def _fewer_layers(self, options: LoadOptions, log: LlamaLog) -> int | None:
         """With ``-ngl auto``, step down when the device's memory is too small; None when that is not the trouble."""
+        layers = self._layers_asked
         if options.gpu_layers != "auto" or layers == 0 or not any(log.contains(word) for word in _MEMORY_WORDS):
             return None
         total = (log.number_after("n_layer =") or 0) + 1 if layers == _ALL_LAYERS else layers
@@ -119,6 +120,26 @@ class LlamaModel:
         """The library's handle."""
         return self._model
 
+    @property
+    def offloaded(self) -> int:
+        """How many layers are computed on devices."""
+        return self.layers if self._layers_asked == _ALL_LAYERS else min(self._layers_asked, self.layers)
+
+    def kv_widths(self) -> tuple[int, int] | None:
+        """Return the values per token and layer of keys and of values; None for models with another kind of memory."""
+        architecture = self.metadata("general.architecture")
+        if (
+            self.metadata(f"{architecture}.attention.kv_lora_rank") is not None
+            or llama_cpp.llama_model_is_recurrent(self._model)
+            or llama_cpp.llama_model_is_hybrid(self._model)
+        ):
+            return None
+        groups = llama_cpp.llama_model_n_head_kv(self._model)
+        heads = llama_cpp.llama_model_n_head(self._model)
+        width = llama_cpp.llama_model_n_embd(self._model) // max(1, heads)
+        key, value = (self.metadata(f"{architecture}.attention.{name}_length") for name in ("key", "value"))
+        return groups * int(key or width), groups * int(value or width)
+
     def close(self) -> None:
         """Free the model; contexts must be freed before."""
         llama_cpp.llama_model_free(self._model)
@@ -127,7 +148,6 @@ class LlamaModel:
         """Describe the model with the chat template that was chosen for it."""
         model = self._model
         description = _text(lambda buffer, size: llama_cpp.llama_model_desc(model, buffer, size)) or "unknown"
-        offloaded = self.layers if self._layers_asked == _ALL_LAYERS else min(self._layers_asked, self.layers)
         return ModelInfo(
             description=description,
             architecture=self.metadata("general.architecture") or "unknown",
@@ -138,7 +158,7 @@ class LlamaModel:
             vocabulary_size=self.vocabulary.size,
             trained_context=llama_cpp.llama_model_n_ctx_train(model),
             layers=self.layers,
-            gpu_layers=offloaded,
+            gpu_layers=self.offloaded,
             template=template,
             thinking_open=thinking_open,
             warnings=tuple(self._warnings),

@@ -10,8 +10,9 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
-from salt_tui.engine.engine import ContextError, ContextOptions
+from salt_tui.engine.engine import ContextError, ContextOptions, check_width
 from salt_tui.engine.interruption import Interruption
+from salt_tui.engine.kv_memory import BYTES_PER_VALUE, available_memory, kv_cache_bytes
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.llama_model import LlamaModel
 from salt_tui.engine.statistics import Logits
@@ -19,7 +20,7 @@ from salt_tui.engine.streams import DecodeError
 from salt_tui.engine.threads import physical_cores
 
 _TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q4_0": 2, "q4_1": 3, "iq4_nl": 20, "q5_0": 6, "q5_1": 7}
-"""What llama.cpp's own programs accept for ``-ctk`` and ``-ctv``, with ggml's numbers for them."""
+"""ggml's numbers of the cache types."""
 
 _FLOATS = ("f32", "f16", "bf16")
 _FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
@@ -63,6 +64,7 @@ class LlamaStreams:
             ContextError: the options are no valid shape, or llama.cpp cannot make the context.
         """
         _check(options)
+        _check_memory(options, model)
         self.width = options.width
         self.context = options.context
         self.vocabulary_size = model.vocabulary.size
@@ -162,22 +164,38 @@ class LlamaStreams:
 
 
 def _check(options: ContextOptions) -> None:
-    width = options.width
-    if not (width in (1, 2, 3) or (width > 0 and width % 4 == 0 and width < _MOST_STREAMS)):
-        raise ContextError(
-            f"-np {width} is no valid width: use 1, 2, 3 or a multiple of 4 up to {_MOST_STREAMS - 4} "
-            "(with others the last answers' numbers differ)"
-        )
+    check_width(options.width)
+    if options.width >= _MOST_STREAMS:
+        raise ContextError(f"-np {options.width} is too wide: use at most {_MOST_STREAMS - 4}")
     if options.context < _SMALLEST_CONTEXT:
         raise ContextError(f"-c {options.context} is too small: use at least {_SMALLEST_CONTEXT}")
     for flag, value in (("-b", options.batch), ("-ub", options.micro_batch), ("-t", options.threads)):
         if value is not None and value < 1:
             raise ContextError(f"{flag} {value} is too small: use at least 1")
     for flag, name in (("-ctk", options.key_type), ("-ctv", options.value_type)):
-        if name not in _TYPES:
-            raise ContextError(f"{flag} {name} is no KV cache type: use one of {', '.join(_TYPES)}")
+        if name not in BYTES_PER_VALUE:
+            raise ContextError(f"{flag} {name} is no KV cache type: use one of {', '.join(BYTES_PER_VALUE)}")
     if options.value_type not in _FLOATS and options.flash_attention == "off":
         raise ContextError(f"-ctv {options.value_type} needs flash attention: use -fa on, or -ctv f16")
+
+
+def _check_memory(options: ContextOptions, model: LlamaModel) -> None:
+    """Refuse a cache that is larger than the memory; models with other caches are left to llama.cpp."""
+    widths = model.kv_widths()
+    if widths is None:
+        return
+    needed = kv_cache_bytes(
+        options.width + 1, options.context, model.layers - 1, *widths, options.key_type, options.value_type
+    )
+    memory = available_memory()
+    if model.offloaded > 0:
+        devices = sum(device.memory_total or 0 for device in model.build.devices if device.kind != "cpu")
+        memory = None if memory is None else memory + devices
+    if memory is not None and needed > memory:
+        raise ContextError(
+            f"{options.width + 1} x {options.context} tokens of KV cache need {needed / 1e9:.1f} GB and "
+            f"{memory / 1e9:.1f} GB are available: lower -c or -np, or use -ctk q8_0 -ctv q8_0"
+        )
 
 
 def _resolved_flash_attention(options: ContextOptions, log: LlamaLog) -> bool:
