@@ -21,6 +21,7 @@ from tasks.task import (
     Dependence,
     IntegerRange,
     Parameter,
+    ParameterError,
     Parameters,
     Problem,
     ProblemTextError,
@@ -32,17 +33,13 @@ LARGEST_SIDE = 30
 """No side of a grid is longer, as in ARC-AGI."""
 
 MAXIMUM_PAIRS = 8
-_PUZZLE_ATTEMPTS = 2000
+_PUZZLE_ATTEMPTS = 400
 _GRID_ATTEMPTS = 30
 
 _RULES_OF_FAMILY = {family: [rule for rule in RULES if rule.family == family] for family in FAMILIES}
 _HEADER = re.compile(r"(?:Input|Output) (\d+):|Test input:")
 _ROW = re.compile(r"\d( \d)*")
 _SIMPLE = ("mirror", "shift", "roll", "recolour", "swap", "fall", "extend", "keep", "transpose", "rotate")
-
-
-class PuzzleError(RuntimeError):
-    """No puzzle with one answer was found within the bounded number of draws; the message says what to change."""
 
 
 def _level(
@@ -90,14 +87,14 @@ class ArcGrid(Task):
         """Draw a rule, pairs and a test grid until one answer is left.
 
         Raises:
-            PuzzleError: if the parameters allow no such puzzle, or hardly any.
+            ParameterError: if the parameters allow no such puzzle, or hardly any.
         """
         for _ in range(_PUZZLE_ATTEMPTS):
             drawn = _draw_puzzle(random, parameters)
             if drawn is not None:
                 pairs, test, answer = drawn
                 return puzzle_text(pairs, test), format_grid(answer)
-        raise PuzzleError(
+        raise ParameterError(
             f"arc_grid: no puzzle with one answer in {_PUZZLE_ATTEMPTS} draws; allow larger sides or more families"
         )
 

@@ -17,14 +17,13 @@ from tasks.arc_grid import (
     LARGEST_SIDE,
     MAXIMUM_PAIRS,
     ArcGrid,
-    PuzzleError,
     puzzle_text,
     read_puzzle,
     simplest_explanation,
 )
 from tasks.arc_puzzles import ArcPackageError, load_arc_puzzles
 from tasks.draws import derive_seed
-from tasks.task import DIFFICULTIES, IntegerRange, Problem, ProblemTextError
+from tasks.task import DIFFICULTIES, IntegerRange, ParameterError, Problem, ProblemTextError
 
 TASK = ArcGrid()
 
@@ -118,7 +117,7 @@ def test_explanations_name_the_rule() -> None:
 def test_impossible_parameters_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.arc_grid._PUZZLE_ATTEMPTS", 5)
     parameters = {**TASK.levels["trivial"], "families": ("trim",), "side": IntegerRange(2, 2)}
-    with pytest.raises(PuzzleError, match="no puzzle with one answer in 5 draws"):
+    with pytest.raises(ParameterError, match="no puzzle with one answer in 5 draws"):
         TASK.generate(Random(0), parameters)
 
 
