@@ -32,9 +32,6 @@ from salt_tui.store.unit_stream import AnswerUnits
 PULL_SECONDS = 0.008
 """Longest time that one pull spends on stored answers, so that 30 pulls a second leave room for keys."""
 
-STOP_SECONDS = 2.0
-"""Within this time after `stop` the child has ended."""
-
 
 def describe(error: BaseException) -> str:
     """Return one line about an exception."""

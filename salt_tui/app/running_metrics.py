@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, STATUS_CODES, AnswerCells
 from scoring.answer_status import LEFT_OUT
 from scoring.confidence import CONFIDENCE_FUNCTIONS, ConfidenceFunction
-from scoring.correctness import UnitCounts, mean_over_tasks
+from scoring.correctness import TaskMean, UnitCounts, mean_over_tasks
 from scoring.intervals import LEVEL
 from scoring.labels import CONFIDENCE_STATUSES, UNIT_STATUSES
 from scoring.metrics import evaluate_units
 from scoring.scored_units import SortedColumns
-from scoring.value import Value
+from scoring.value import Value, undefined
 
 NAMES = ("precision", "ece", "auroc_macro", "auroc_micro")
 _METRICS = {"ece": "ece", "auroc_macro": "auroc", "auroc_micro": "auroc_micro"}
@@ -148,11 +148,17 @@ def measure(tasks: dict[str, TaskUnits], left_out: int, function: str, draws: in
         answers=sum(units.answers for units in tasks.values()),
         left_out=left_out,
         micro=sum(units.micro for units in sorted_tasks.values()),
-        values={name: mean.mean for name, mean in means.items()},
+        values={name: _shared_reason(mean) for name, mean in means.items()},
         intervals=intervals,
         tasks={name: len(by_task) - len(mean.left_out) for name, mean in means.items()},
         ordered=_ordered(tasks, entry),
     )
+
+
+def _shared_reason(mean: TaskMean) -> Value:
+    """Return the mean, undefined with the tasks' own reason where they agree on one."""
+    reasons = set(mean.left_out.values())
+    return undefined(reasons.pop()) if mean.mean.value is None and len(reasons) == 1 else mean.mean
 
 
 def _ordered(tasks: dict[str, TaskUnits], entry: ConfidenceFunction) -> NDArray[np.float64]:
@@ -199,7 +205,7 @@ def _values(task: _SortedTask, times: NDArray[np.int64] | None, probability: boo
     units = task.columns.units(None if times is None else times[task.present])
     found = evaluate_units(units, [_METRICS[name] for name in names], probability)
     values = {name: found[_METRICS[name]] for name in names}
-    values.setdefault("ece", Value(None, NEEDS_CALIBRATION))
+    values.setdefault("ece", undefined(NEEDS_CALIBRATION))
     counts = task.counts.sum(axis=0) if times is None else times @ task.counts
     values["precision"] = UnitCounts(*(int(count) for count in counts)).precision
     return values

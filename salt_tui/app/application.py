@@ -1,0 +1,341 @@
+"""The app: its screens, global keys, and the life of the one run that it computes.
+
+Only what Setup paints is imported here.  numpy, the runner and the store take as long again (0.4 s measured), so they
+are imported where they are first used, by Setup's worker at the latest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import events, work
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.signal import Signal
+from textual.widgets import Static
+
+from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
+from salt_tui.app.help_text import help_text
+from salt_tui.app.settings import keys_path, load_keys
+from salt_tui.app.setup_screen import SetupScreen
+from salt_tui.app.terminal import MINIMUM_HEIGHT, MINIMUM_WIDTH
+from salt_tui.palette import DrawingMode
+from salt_tui.visible_text import visible
+
+if TYPE_CHECKING:
+    from salt_tui.app.run_session import RunSession
+    from salt_tui.runner.request import RunRequest
+
+Severity = Literal["information", "warning", "error"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POLL_SECONDS = 0.02
+STOP_SECONDS = 2.0
+"""Within this time after it was asked to stop the child has ended."""
+
+
+class TooSmall(Screen[None]):
+    """One sentence, over everything else, while the terminal is too small."""
+
+    def compose(self) -> ComposeResult:
+        """Show the sentence."""
+        yield Static(id="too-small", markup=False)
+
+
+def _live_screen() -> Screen[None]:
+    from salt_tui.app.live_screen import LiveScreen
+
+    return LiveScreen()
+
+
+def _runs_screen() -> Screen[None]:
+    from salt_tui.app.runs_screen import RunsScreen
+
+    return RunsScreen()
+
+
+class SaltApp(App[int]):
+    """Opens on Setup, on a run to compute, or on the stored runs.
+
+    Args:
+        database: the file.
+        request: a run to begin at once.
+        mode: how cells are drawn.
+    """
+
+    CSS_PATH = "app.tcss"
+    TITLE = "salt-tui"
+    ENABLE_COMMAND_PALETTE = True
+    PAUSE_GC_ON_SCROLL = True
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
+        "setup": SetupScreen,
+        "live": _live_screen,
+        "runs": _runs_screen,
+    }
+    DEFAULT_MODE = "setup"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1,f2", "show_mode('setup')", "Setup", show=False, id="app.setup"),
+        Binding("2,f3", "show_mode('live')", "Live", show=False, id="app.live"),
+        Binding("3,f4", "show_mode('runs')", "Runs", show=False, id="app.runs"),
+        Binding("question_mark", "help", "Help", id="app.help"),
+        Binding("v", "drawing_mode", "Colours", show=False, id="app.drawing_mode"),
+        Binding("q,ctrl+q", "quit", "Quit", id="app.quit"),
+        Binding("ctrl+c", "quit_now", "Quit without asking", show=False, priority=True, id="app.quit_now"),
+        Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True, id="app.suspend"),
+    ]
+
+    def __init__(self, database: Path, request: RunRequest | None, mode: DrawingMode) -> None:
+        """Make the app; nothing is read yet."""
+        super().__init__(ansi_color=None if mode is DrawingMode.COLOUR else True)
+        self.database = database
+        self.mode = mode
+        self.session: RunSession | None = None
+        self.computing: RunSession | None = None
+        self.mode_changed: Signal[DrawingMode] = Signal(self, "drawing mode")
+        self._request = request
+        self._leaving = False
+        self.interrupted_run: int | None = None
+        if mode is not DrawingMode.COLOUR:
+            self.theme = "ansi-dark"
+
+    def _fatal_error(self) -> None:
+        """End with one line instead of Textual's traceback with local variables; the traceback goes to a file."""
+        self._close_messages_no_wait()
+
+    @property
+    def crash(self) -> BaseException | None:
+        """The exception that ended the app, None after an orderly end."""
+        return self._exception
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Take over the signals, set the user's keys, begin a run that was asked for."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._leave_for, number)
+        if keys_path().exists():
+            keys, ignored = load_keys(set(binding_names()))
+            self.set_keymap(keys)
+            for line in ignored:
+                self.say(line, severity="warning")
+        if self._request is not None:
+            self.start_run(self._request)
+
+    def _leave_for(self, number: int) -> None:
+        self.leave(128 + number if number != signal.SIGINT else 130)
+
+    def leave(self, code: int) -> None:
+        """Stop what computes, within `STOP_SECONDS`, and end the app."""
+        if not self._leaving:
+            self._leaving = True
+            self.run_worker(self._stop_and_exit(code), group="leave", exit_on_error=False)
+
+    async def _stop_and_exit(self, code: int) -> None:
+        computing = self.computing
+        if computing is not None and computing.computing:
+            computing.stop()
+            loop = asyncio.get_running_loop()
+            deadline = loop.time() + STOP_SECONDS
+            while not computing.wait(0) and loop.time() < deadline:
+                await asyncio.sleep(_POLL_SECONDS)
+            computing.pull()
+            if computing.state.phase != "finished":
+                self.interrupted_run = computing.run
+        for session in {self.session, computing} - {None}:
+            if session is not None:
+                session.close()
+        self.exit(code)
+
+    async def action_quit(self) -> None:
+        """Quit; ask first while a run computes."""
+        computing = self.computing
+        if computing is None or not computing.computing:
+            self.leave(0)
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.leave(0)
+
+        self.push_screen(Question("Quit while a run computes?", "It stops, and can be resumed bit for bit."), answered)
+
+    def action_quit_now(self) -> None:
+        """Quit without asking."""
+        self.leave(130 if self.computing is not None and self.computing.computing else 0)
+
+    # --- runs ---------------------------------------------------------------------------------------------------
+
+    def start_run(self, request: RunRequest) -> None:
+        """Begin a run and show it."""
+        from salt_tui.app.run_session import RunSession
+
+        if self._is_busy():
+            return
+        self._show_session(RunSession.begin(request, self.database), computing=True)
+
+    def resume_run(self, run: int) -> None:
+        """Go on with a stored run and show it; a finished one is only shown."""
+        from salt_tui.app.run_session import RunSession
+        from salt_tui.store.errors import StoreError
+        from salt_tui.store.queries import open_queries
+
+        if self._is_busy():
+            return
+        try:
+            with open_queries(self.database) as queries:
+                stored = queries.run_record(run)
+        except StoreError as error:
+            self.say(str(error), severity="error")
+            return
+        if stored.state == "finished":
+            self.say(f"run {run} is finished: nothing is left to do")
+            self.open_run(run)
+        else:
+            self._show_session(RunSession.resume(stored, self.database), computing=True)
+
+    def open_run(self, run: int) -> None:
+        """Show a stored run, or the one that computes."""
+        from salt_tui.app.run_session import RunSession
+
+        if self.computing is not None and self.computing.run == run and self.computing.computing:
+            self._show_session(self.computing, computing=True)
+        else:
+            self._show_session(RunSession.stored(run, self.database), computing=False)
+
+    def forget_run(self, run: int) -> None:
+        """Stop showing a run that was deleted."""
+        if self.session is not None and self.session.run == run:
+            self.session.close()
+            self.session = None
+        self.say(f"run {run} is deleted")
+
+    def _is_busy(self) -> bool:
+        busy = self.computing is not None and self.computing.computing
+        if busy:
+            self.say("a run computes already: stop it first (2, then X)", severity="warning")
+        return busy
+
+    def _show_session(self, session: RunSession, *, computing: bool) -> None:
+        before = self.session
+        self.session = session
+        if computing:
+            self.computing = session
+        if before is not None and before is not session and before is not self.computing:
+            before.close()
+        self.switch_mode("live")
+
+    def export(self, run: int) -> None:
+        """Ask for a file and export a run to it."""
+
+        def answered(name: str | None) -> None:
+            if name and name.strip():
+                self.write_export(run, Path(name.strip()).expanduser())
+
+        self.push_screen(
+            LineOfInput(f"Export run {run} to", f"run-{run}.csv", "csv: atoms; jsonl: answers; db: a database"),
+            answered,
+        )
+
+    @work(thread=True, group="export", exit_on_error=False)
+    def write_export(self, run: int, target: Path, overwrite: bool = False) -> None:
+        """Write an export beside the screen."""
+        from salt_tui.commands.failures import describe_failure
+        from salt_tui.store.errors import StoreError
+        from salt_tui.store.export import export_run
+
+        try:
+            export_run(self.database, run, target, overwrite=overwrite)
+        except (StoreError, OSError) as error:
+            self.call_from_thread(self.say, describe_failure(error)[0], severity="error")
+        else:
+            self.call_from_thread(self.say, f"run {run} is in {target}")
+
+    # --- keys of the whole app ----------------------------------------------------------------------------------
+
+    def action_show_mode(self, mode: str) -> None:
+        """Go to a screen; Live shows the run that computes before a stored one."""
+        if len(self.screen_stack) > 1:
+            return
+        if mode == "live" and self.current_mode == "live" and self.computing is not None and self.computing.computing:
+            self.session = self.computing
+        self.switch_mode(mode)
+
+    def action_help(self) -> None:
+        """Explain keys, glyphs, shades and metrics."""
+        if isinstance(self.screen, TextToRead):
+            return
+        self.push_screen(TextToRead("Help", help_text(self.key_groups(), self.mode, str(keys_path()))))
+
+    def key_groups(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the keys that work now, by part: of the focused widget, of the screen, of the app."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        seen: set[tuple[str, str]] = set()
+        for _, binding, _, _ in self.screen.active_bindings.values():
+            name = binding.id or ""
+            part = name.partition(".")[0]
+            if part not in PARTS or (name, binding.description) in seen:
+                continue
+            seen.add((name, binding.description))
+            keys = [key for key, active in self.screen.active_bindings.items() if active.binding.id == name]
+            shown = " ".join(self.get_key_display(Binding(key, "")) for key in keys)
+            groups.setdefault(PARTS[part], []).append((shown, binding.description))
+        return [(title, groups[title]) for title in PARTS.values() if title in groups]
+
+    def action_drawing_mode(self) -> None:
+        """Draw with colours, with sixteen, or with none."""
+        modes = list(DrawingMode)
+        self.mode = modes[(modes.index(self.mode) + 1) % len(modes)]
+        self.mode_changed.publish(self.mode)
+        self.say(f"cells are drawn for: {self.mode.value}")
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """List in the palette what has a key; the palette adds nothing of its own."""
+        for binding in command_bindings(screen):
+            yield SystemCommand(binding.description, f"key {binding.key}", self._runner(screen, binding.action))
+
+    def _runner(self, screen: Screen[object], action: str) -> Callable[[], None]:
+        def run() -> None:
+            self.call_later(self.run_action, action, screen)
+
+        return run
+
+    # --- words --------------------------------------------------------------------------------------------------
+
+    def say(self, line: str, *, severity: Severity = "information") -> None:
+        """Tell the user one line."""
+        self.notify(visible(line, 300), severity=severity, markup=False, timeout=8 if severity == "error" else 4)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Cover everything with one sentence while the terminal is too small."""
+        small = event.size.width < MINIMUM_WIDTH or event.size.height < MINIMUM_HEIGHT
+        covered = isinstance(self.screen, TooSmall)
+        if small and not covered:
+            self.push_screen(TooSmall())
+        elif covered and not small:
+            self.pop_screen()
+
+
+PARTS = {"map": "Map", "live": "Live", "setup": "Setup", "runs": "Runs", "app": "Everywhere"}
+
+
+def binding_names() -> list[str]:
+    """Return the ids of all bindings."""
+    from salt_tui.app.atom_heatmap import AtomHeatmap
+    from salt_tui.app.live_screen import LiveScreen
+    from salt_tui.app.runs_screen import RunsScreen
+
+    owners = (SaltApp, AtomHeatmap, LiveScreen, SetupScreen, RunsScreen, Question, LineOfInput, TextToRead)
+    return [binding.id for owner in owners for binding in owner.BINDINGS if isinstance(binding, Binding) and binding.id]
+
+
+def command_bindings(screen: Screen[object]) -> list[Binding]:
+    """Return the bindings that the palette lists: those of the screen and of the app."""
+    bindings = [*screen.__class__.BINDINGS, *SaltApp.BINDINGS]
+    return [binding for binding in bindings if isinstance(binding, Binding)]

@@ -1,0 +1,101 @@
+"""Small windows over a screen: a question, a line of input, a text to read."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from salt_tui.visible_text import visible
+
+
+class Question(ModalScreen[bool]):
+    """Asks for a yes: y or enter; everything else is a no."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,enter", "answer(True)", "Yes", id="question.yes"),
+        Binding("n,escape,q", "answer(False)", "No", id="question.no"),
+    ]
+
+    def __init__(self, question: str, consequence: str) -> None:
+        """Ask a question and say what a yes does."""
+        super().__init__(classes="window")
+        self._question = question
+        self._consequence = consequence
+
+    def compose(self) -> ComposeResult:
+        """Show the question."""
+        with Vertical(classes="window-box"):
+            yield Static(visible(self._question), markup=False, classes="window-title")
+            yield Static(visible(self._consequence), markup=False)
+            yield Static("y yes   n no", markup=False, classes="window-keys")
+
+    def action_answer(self, answer: bool) -> None:
+        """Close with the answer."""
+        self.dismiss(answer)
+
+
+class LineOfInput(ModalScreen[str | None]):
+    """Asks for a line of text; None when the user leaves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", id="input.leave")]
+
+    def __init__(self, title: str, value: str, hint: str) -> None:
+        """Ask, with a value to begin from."""
+        super().__init__(classes="window")
+        self._title = title
+        self._value = value
+        self._hint = hint
+
+    def compose(self) -> ComposeResult:
+        """Show the line."""
+        with Vertical(classes="window-box"):
+            yield Static(visible(self._title), markup=False, classes="window-title")
+            yield Input(self._value, compact=True, id="line")
+            yield Static(f"{visible(self._hint)}   enter accepts, escape leaves", markup=False, classes="window-keys")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Close with the text."""
+        self.dismiss(event.value)
+
+    def action_leave(self) -> None:
+        """Close without a text."""
+        self.dismiss(None)
+
+
+class TextToRead(ModalScreen[None]):
+    """Shows a text that can be scrolled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter,question_mark", "leave", "Back", id="text.leave"),
+        Binding("down,j", "scroll_text(1)", "Down", show=False, id="text.down"),
+        Binding("up,k", "scroll_text(-1)", "Up", show=False, id="text.up"),
+        Binding("pagedown,space", "scroll_text(10)", "Page down", show=False, id="text.page_down"),
+        Binding("pageup", "scroll_text(-10)", "Page up", show=False, id="text.page_up"),
+    ]
+
+    def __init__(self, title: str, text: str) -> None:
+        """Show a text; its lines must be visible already."""
+        super().__init__(classes="window")
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """Show it."""
+        with Vertical(classes="window-box tall"):
+            yield Static(visible(self._title), markup=False, classes="window-title")
+            with VerticalScroll(id="text-scroll", can_focus=False):
+                yield Static(self._text, markup=False)
+            yield Static("↑↓ scroll   escape back", markup=False, classes="window-keys")
+
+    def action_leave(self) -> None:
+        """Close."""
+        self.dismiss(None)
+
+    def action_scroll_text(self, lines: int) -> None:
+        """Scroll."""
+        self.query_one("#text-scroll").scroll_relative(y=lines, animate=False)

@@ -1,0 +1,82 @@
+"""What ``?`` shows: keys, glyphs, shades and metrics, each metric in two sentences with its direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from salt_tui.palette import ANSI_SHADES, GLYPHS, SHADES, DrawingMode
+
+VERDICTS: dict[str, str] = {
+    "correct": "equal to the reference at the same place",
+    "wrong": "differs from the reference at the same place",
+    "redundant": "said where the right answer has already ended",
+    "missing": "in the right answer, but not said",
+    "abstained": "the model said that it does not know",
+    "streaming": "the model is writing here",
+}
+
+METRICS: dict[str, tuple[str, str]] = {
+    "precision": (
+        "The share of the atoms the model said that are right.",
+        "From 0 to 1, higher is better.",
+    ),
+    "ECE": (
+        "How far confidence and correctness lie apart on average, over 15 bins of confidence.",
+        "From 0 to 1, lower is better: 0 means that of the atoms said with 70 % confidence, 70 % are right.",
+    ),
+    "AUROC macro": (
+        "How often a right atom has more confidence than a wrong one, over all pairs of a task.",
+        "Higher is better: 0.5 is chance, 1 puts every right atom before every wrong one.",
+    ),
+    "AUROC micro": (
+        "The same within each answer, averaged over the answers that hold both right and wrong atoms.",
+        "Higher is better; in brackets, how many answers that is.",
+    ),
+}
+
+INTERVALS = "Brackets hold 95 % intervals from drawing answers again 200 times; n counts atoms with a confidence."
+UNDEFINED = "A dash is a number that does not exist yet or at all; the reason stands beside it."
+
+
+def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str]]]], mode: DrawingMode, keys_file: str) -> str:
+    """Return the whole text.
+
+    Args:
+        keys: groups of (key, what it does).
+        mode: how cells are drawn.
+        keys_file: where keys can be changed.
+    """
+    lines: list[str] = []
+    for title, entries in keys:
+        lines += [title, *(f"  {key:<16} {what}" for key, what in entries), ""]
+    lines += ["Verdicts", *(f"  {GLYPHS[name]}  {name}: {words}" for name, words in VERDICTS.items()), ""]
+    lines += ["Shades", *(f"  {line}" for line in shade_lines(mode)), "", "Metrics"]
+    for name, (what, direction) in METRICS.items():
+        lines += [f"  {name}", f"    {what}", f"    {direction}"]
+    lines += [
+        f"  {INTERVALS}",
+        f"  {UNDEFINED}",
+        "",
+        f"Keys can be changed in {keys_file}:",
+        '  "map.next_wrong" = "n"',
+    ]
+    return "\n".join(lines)
+
+
+def shade_lines(mode: DrawingMode) -> list[str]:
+    """Explain the shades of a mode, with the range of each step."""
+    steps = len(SHADES)
+    if mode is DrawingMode.COLOUR:
+        return [
+            "The background says how sure the model was: dark blue is unsure, bright yellow is sure.",
+            f"Each of the {steps} steps is {1 / steps:.3f} wide; f chooses the confidence function.",
+        ]
+    if mode is DrawingMode.ANSI:
+        return [
+            f"A right atom is a block: {ANSI_SHADES[0]} unsure, {ANSI_SHADES[1:4]} between, {ANSI_SHADES[4]} sure.",
+            "An atom that is not right shows its verdict instead, bright and bold.",
+        ]
+    return [
+        f"A digit from 0 (unsure) to {steps - 1} (sure) in steps of {1 / steps:.3f} stands for an atom.",
+        "One that is not right is reversed; missing and redundant ones are underlined too.",
+    ]

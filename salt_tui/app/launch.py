@@ -1,0 +1,38 @@
+"""Opens the app from the command line; Textual is imported only after the terminal was found fit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from salt_tui.app.terminal import drawing_mode, is_terminal, refusal
+from salt_tui.commands.failures import USAGE, report_failure, say
+from salt_tui.paths import database_path
+from salt_tui.runner.request import RunRequest
+
+
+def open_app(database: Path | None, request: RunRequest | None = None) -> int:
+    """Open the app and return its exit code.
+
+    Args:
+        database: the file, None for the default.
+        request: a run to begin at once, None to open on Setup.
+
+    Returns:
+        0 after quitting, 1 after a bug, 2 where there is no terminal, 130 when Ctrl+C interrupted a run, 128 + signal otherwise.
+    """
+    reason = refusal(os.environ, terminal=is_terminal())
+    if reason is not None:
+        say(reason)
+        return USAGE
+    from salt_tui.app.application import SaltApp
+
+    path = (database or database_path()).expanduser()
+    app = SaltApp(path, request, drawing_mode())
+    code = app.run()
+    if app.crash is not None:
+        return report_failure(app.crash)
+    if app.interrupted_run is not None:
+        option = "" if path == database_path() else f" --db {path}"
+        say(f"run {app.interrupted_run} interrupted; go on with: salt-tui resume {app.interrupted_run}{option}")
+    return code or 0

@@ -1,0 +1,148 @@
+"""The lines around the map as plain text, cut to a width."""
+
+from __future__ import annotations
+
+from salt_tui.app.live_state import LiveState
+from salt_tui.app.run_session import RunSession
+from salt_tui.app.running_metrics import Measured
+from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.display.run_view import TaskView
+from salt_tui.visible_text import visible
+from scoring.value import Value
+
+BAR = 22
+EIGHTHS = " ▏▎▍▌▋▊▉"
+
+PHASES = {
+    "loading": "loading",
+    "running": "running",
+    "paused": "PAUSED",
+    "stopping": "stopping …",
+    "finished": "finished",
+    "interrupted": "interrupted, r resumes",
+    "failed": "failed, r resumes",
+}
+
+
+def both_ends(left: str, right: str, width: int) -> str:
+    """Return a line with a text at either end; the left one gives way."""
+    room = max(1, width - len(right) - 1)
+    if len(left) > room:
+        left = f"{left[: room - 1]}…"
+    return f"{left:<{room}} {right}"[: max(width, 0)]
+
+
+def title_line(session: RunSession, width: int) -> str:
+    """Say which model runs where, and which run it is."""
+    state = session.state
+    started = state.view.started
+    if started is None:
+        if state.view.loading is None:
+            return both_ends(" starting the model process …", PHASES[state.phase], width)
+        name, fraction = state.view.loading
+        return both_ends(f" loading {visible(name, 40)} {progress_bar(fraction, 20)} {fraction:4.0%}", "", width)
+    exact = {True: "", False: " · NOT EXACT", None: ""}[started.exact]
+    left = f" {visible(started.model, 32)} · {started.device} · width {started.width}"
+    return both_ends(left, f"run {started.run} · {started.difficulty}{exact} · {PHASES[state.phase]}", width)
+
+
+def task_lines(state: LiveState, rows: int, width: int) -> list[str]:
+    """Return the progress of the tasks in at most ``rows`` lines, the task at work first, with pace and time left."""
+    tasks = list(state.view.tasks.values())
+    if not tasks:
+        return [""] * min(1, rows)
+    shown = tasks if len(tasks) <= rows else [_current(tasks)]
+    lines = [_task_line(task) for task in shown]
+    if len(tasks) > rows:
+        done = sum(task.done >= task.total for task in tasks)
+        answers = f"{sum(task.done for task in tasks)}/{sum(task.total for task in tasks)}"
+        waiting = sum(task.done == 0 for task in tasks)
+        lines.append(f" {len(tasks)} tasks: {done} done, {waiting} not begun".ljust(25 + BAR) + f"{answers:>8} answers")
+    pace, left = state.view.tokens_per_second(), state.view.remaining_seconds()
+    running = state.phase in {"running", "paused"}
+    right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)} " if running else ""
+    lines[0] = both_ends(lines[0], right, width)
+    return [line[:width] for line in lines[: max(1, rows)]]
+
+
+def _current(tasks: list[TaskView]) -> TaskView:
+    return next((task for task in tasks if task.done < task.total), tasks[-1])
+
+
+def _task_line(task: TaskView) -> str:
+    bar = progress_bar(task.done / task.total if task.total else 1.0, BAR)
+    return f" {visible(task.name, 23):<23} {bar} {f'{task.done}/{task.total}':>8}"
+
+
+def progress_bar(fraction: float, width: int) -> str:
+    """Return a bar of ``width`` cells, filled in eighths of a cell."""
+    eighths = round(min(1.0, max(0.0, fraction)) * width * 8)
+    full, rest = divmod(eighths, 8)
+    bar = "█" * full + (EIGHTHS[rest] if rest else "")
+    return bar.ljust(width)
+
+
+def clock(seconds: float | None) -> str:
+    """Return minutes and seconds, hours where there are any; a dash for None."""
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def metric_lines(measured: Measured | None, session: RunSession, width: int) -> tuple[str, str]:
+    """Return the running metrics in two lines: values with intervals, and what they rest on."""
+    choice = session.choice
+    tasks = len(session.state.view.tasks)
+    about = visible(choice.task, 24) if choice.task else f"mean of {tasks} tasks" if tasks > 1 else ""
+    if measured is None:
+        return " precision –  ECE –  AUROC –", f" {about or 'nothing measured yet'}"
+    first = "  ".join(
+        (
+            f" precision {_measured(measured, 'precision')}",
+            f"ECE {_measured(measured, 'ece')}",
+            f"AUROC macro {_measured(measured, 'auroc_macro')}",
+        )
+    )
+    missing = 0 if choice.task else tasks - min(measured.tasks.values())
+    counted = f"n {measured.units:,} {choice.kind}s in {measured.answers:,} answers"
+    parts = [f" micro {_measured(measured, 'auroc_micro')} ({measured.micro}/{measured.answers})", counted]
+    if measured.left_out:
+        parts.append(f"{measured.left_out} left out")
+    if about:
+        parts.append(about + (f" ({missing} undefined)" if missing else ""))
+    return first[:width], " · ".join(parts)[:width]
+
+
+def _measured(measured: Measured, name: str) -> str:
+    value = measured.values[name]
+    text = number(value)
+    if value.value is not None and name in measured.intervals:
+        low, high = measured.intervals[name]
+        return f"{text} [{short(low)} {short(high)}]"
+    return text
+
+
+def number(value: Value) -> str:
+    """Return a share with two digits, or a dash with the reason."""
+    return f"– ({value.reason})" if value.value is None else short(value.value)
+
+
+def short(value: float) -> str:
+    """Return a number in [0, 1] without its leading zero."""
+    text = f"{value:.2f}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def legend_words(state: LiveState, following: bool, reading: bool) -> tuple[str, str]:
+    """Return the legend left and right of the shades."""
+    scale = SHADE_SCALES[state.map.function].formula
+    place = "reading …" if reading else "newest below" if following else "end follows"
+    return f"── {state.map.kind}s ── {scale} 0 ", f" 1 ── {place} ──"
+
+
+def rule(title: str, width: int) -> str:
+    """Return a horizontal line with a title."""
+    start = f" ── {title} " if title else " ──"
+    return start[: width - 1].ljust(max(0, width - 1), "─")

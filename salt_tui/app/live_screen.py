@@ -1,0 +1,330 @@
+"""Live: is it going well, where does it break, how long still?  For a run that computes and for a stored one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Footer, Static
+
+from salt_tui.app import live_lines
+from salt_tui.app.atom_heatmap import AtomHeatmap
+from salt_tui.app.atom_map import AtomMap
+from salt_tui.app.atom_sentence import heading, sentence
+from salt_tui.app.dialogs import Question
+from salt_tui.app.run_session import RunSession
+from salt_tui.palette import SHADES, DrawingMode, draw_cell
+from salt_tui.visible_text import visible
+
+if TYPE_CHECKING:
+    from salt_tui.app.application import SaltApp
+
+FRAMES_PER_SECOND = 30
+NUMBERS_PER_SECOND = 2
+TASK_ROWS = 2
+TALL_TASK_ROWS = 8
+TALL = 30
+LOG_ROWS = 6
+NO_RUN = "No run is open.  1 sets one up, 3 lists the stored ones."
+
+
+class Legend(Widget):
+    """The heading of the map: granularity, confidence function, shades from 0 to 1."""
+
+    def __init__(self) -> None:
+        """Start without words."""
+        super().__init__(id="legend")
+        self.words = ("", "")
+        self.mode = DrawingMode.COLOUR
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the one line."""
+        width = self.size.width
+        left, right = self.words
+        segments = [Segment(f" {left}", Style(bold=True))]
+        for step in range(len(SHADES)):
+            glyph, style = draw_cell(self.mode, "correct", step)
+            segments.append(Segment(" " if self.mode is DrawingMode.COLOUR else glyph, Style.parse(style)))
+        used = sum(segment.cell_length for segment in segments)
+        segments.append(Segment(right.ljust(max(0, width - used), "─"), Style(bold=True)))
+        return Strip(segments).adjust_cell_length(width)
+
+
+class LiveScreen(Screen[None]):
+    """Shows a `RunSession`."""
+
+    HELP = "A run while it is computed, or as it was stored."
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pause", "Pause", id="live.pause"),
+        Binding("f", "function(1)", "Function", id="live.function"),
+        Binding("F", "function(-1)", "Previous function", show=False, id="live.function_back"),
+        Binding("g", "granularity", "Granularity", id="live.granularity"),
+        Binding("t", "task", "Numbers of one task", show=False, id="live.task"),
+        Binding("l", "log", "Log", show=False, id="live.log"),
+        Binding("x", "cancel_answer", "Cancel the answer under the cursor", show=False, id="live.cancel_answer"),
+        Binding("X", "cancel_run", "Stop the run", show=False, id="live.cancel_run"),
+        Binding("r", "resume", "Resume", show=False, id="live.resume"),
+        Binding("e", "export", "Export", show=False, id="live.export"),
+        Binding("y", "copy", "Copy the sentence", show=False, id="live.copy"),
+        Binding("escape", "app.show_mode('runs')", "Runs", show=False, id="live.back"),
+    ]
+
+    def __init__(self) -> None:
+        """Start without a run."""
+        super().__init__()
+        self._session: RunSession | None = None
+        self._sentence = ""
+        self._texts: dict[str, str] = {}
+        self._stale = False
+
+    @property
+    def salt(self) -> SaltApp:
+        """The app."""
+        return cast("SaltApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield Static(id="title", markup=False)
+        yield Static(id="tasks", markup=False)
+        yield Legend()
+        yield AtomHeatmap(AtomMap(), self.salt.mode, id="map")
+        yield Static(id="unit", markup=False)
+        yield Static(id="sentence", markup=False)
+        yield Static(id="log", markup=False)
+        yield Static(id="metrics", markup=False)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Begin to pull."""
+        self.query_one("#log").display = False
+        self.map.focus()
+        self.salt.mode_changed.subscribe(self, self._take_mode)
+        self.set_interval(1 / FRAMES_PER_SECOND, self._pull)
+        self.set_interval(1 / NUMBERS_PER_SECOND, self._count)
+        self._pull()
+
+    def _take_mode(self, mode: DrawingMode) -> None:
+        self.map.mode = mode
+        self.redraw()
+
+    @property
+    def map(self) -> AtomHeatmap:
+        """The map."""
+        return self.query_one("#map", AtomHeatmap)
+
+    # --- pulling ------------------------------------------------------------------------------------------------
+
+    def _pull(self) -> None:
+        """Take what has come; draw it when this screen is in front."""
+        session = self.salt.session
+        if session is not self._session:
+            self._show_session(session)
+        computing = self.salt.computing
+        if computing is not None and computing is not session:
+            computing.pull()
+        if session is None:
+            return
+        changes = session.pull()
+        for message in changes.messages:
+            self.salt.say(message, severity="warning")
+        if not self.is_active:
+            self._stale = self._stale or bool(changes.generations) or changes.progress
+            return
+        if self._stale:
+            self._stale = False
+            self.map.show_everything()
+            self._draw_all()
+        elif changes.generations:
+            self.map.show_changes(changes.generations)
+            if self.map.cursor is not None:
+                self._draw_sentence()
+        if changes.progress:
+            self._draw_all()
+
+    def _show_session(self, session: RunSession | None) -> None:
+        self._session = session
+        self.map.show_map(session.state.map if session else AtomMap(), follow=session is not None and session.computing)
+        self._draw_all()
+
+    def _count(self) -> None:
+        """Draw what changes with time, and measure."""
+        session = self._session
+        if session is None or not self.is_active:
+            return
+        session.measure()
+        self._draw_title()
+        self._draw_numbers()
+        self._draw_sentence()
+        if self.query_one("#log").display:
+            self._draw_log()
+
+    def on_screen_resume(self) -> None:
+        """Draw what was missed."""
+        self._stale = True
+
+    # --- drawing ------------------------------------------------------------------------------------------------
+
+    def _set(self, name: str, text: str) -> None:
+        if self._texts.get(name) != text:
+            self._texts[name] = text
+            self.query_one(f"#{name}", Static).update(text)
+
+    def _draw_all(self) -> None:
+        if self._session is None:
+            for name in ("title", "tasks", "unit", "metrics"):
+                self._set(name, "")
+            self._set("sentence", NO_RUN)
+            return
+        self._draw_title()
+        self._draw_legend()
+        self._draw_numbers()
+        self._draw_sentence()
+
+    def _draw_title(self) -> None:
+        session = self._session
+        if session is None:
+            return
+        rows = TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
+        self._set("title", live_lines.title_line(session, self.size.width))
+        self._set("tasks", "\n".join(live_lines.task_lines(session.state, rows, self.size.width)))
+
+    def _draw_legend(self) -> None:
+        session = self._session
+        legend = self.query_one(Legend)
+        if session is not None:
+            words = live_lines.legend_words(session.state, self.map.following, session.reading)
+            if (legend.words, legend.mode) != (words, self.salt.mode):
+                legend.words, legend.mode = words, self.salt.mode
+                legend.refresh()
+
+    def _draw_numbers(self) -> None:
+        session = self._session
+        if session is not None:
+            self._set("metrics", "\n".join(live_lines.metric_lines(session.measured, session, self.size.width)))
+
+    def _draw_sentence(self) -> None:
+        session, cursor = self._session, self.map.cursor
+        if session is None:
+            return
+        if cursor is None:
+            self._sentence = ""
+            self._set("unit", live_lines.rule("", self.size.width))
+            waiting = "The model is being loaded." if session.state.phase == "loading" else "No atom yet."
+            self._set("sentence", waiting)
+            return
+        unit = session.describe_unit(cursor)
+        rank = self.map.surest_rank
+        title = heading(unit) + (f" · {rank}. of the surest wrong" if rank else "")
+        self._sentence = f"{title}: {sentence(unit)}"
+        self._set("unit", live_lines.rule(title, self.size.width))
+        self._set("sentence", sentence(unit))
+
+    def _draw_log(self) -> None:
+        session = self._session
+        if session is not None:
+            lines = [*(visible(line, 300) for line in session.state.log), *session.engine_log()]
+            shown = [f" {line[: self.size.width - 2]}" for line in lines[-LOG_ROWS:]]
+            self._set("log", "\n".join(shown) or " nothing has been said")
+
+    def on_atom_heatmap_cursor_moved(self) -> None:
+        """Say what is under the cursor."""
+        self._draw_sentence()
+        self._draw_legend()
+
+    def on_resize(self) -> None:
+        """Cut the lines to the new width."""
+        self._draw_all()
+
+    # --- actions ------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what cannot be done now."""
+        session = self._session
+        if action in {"pause", "cancel_answer", "cancel_run"}:
+            return True if session is not None and session.computing else None
+        if action == "resume":
+            return True if session is not None and not session.computing else None
+        return True
+
+    def action_pause(self) -> None:
+        """Suspend or wake the computation."""
+        if self._session is not None:
+            self._session.toggle_pause()
+            self._draw_title()
+
+    def action_function(self, step: int) -> None:
+        """Shade by the next confidence function."""
+        if self._session is not None:
+            self._session.state.next_function(step)
+            self.redraw()
+
+    def action_granularity(self) -> None:
+        """Show lines instead of atoms, or the reverse."""
+        if self._session is not None:
+            self._session.state.next_kind()
+            self.redraw()
+
+    def action_task(self) -> None:
+        """Show the numbers of the next task."""
+        if self._session is not None:
+            self._session.next_task()
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Measure and draw anew, for another choice or drawing mode."""
+        if self._session is not None:
+            self._session.measure()
+        self.map.show_everything()
+        self._draw_all()
+
+    def action_log(self) -> None:
+        """Open or close the log."""
+        log = self.query_one("#log")
+        log.display = not log.display
+        self._draw_log()
+
+    def action_cancel_answer(self) -> None:
+        """Cancel the answer under the cursor."""
+        session, cursor = self._session, self.map.cursor
+        if session is None or cursor is None:
+            return
+        answer = session.state.map.answers[cursor.answer]
+        if session.cancel_answer(answer.generation):
+            self.salt.say(f"answer {answer.position} is being cancelled")
+        else:
+            self.salt.say("the answer under the cursor is not being written")
+
+    def action_cancel_run(self) -> None:
+        """Stop the run after asking."""
+        session = self._session
+
+        def stop(answer: bool | None) -> None:
+            if answer and session is not None:
+                session.stop()
+                self._draw_title()
+
+        if session is not None and session.computing:
+            self.app.push_screen(Question("Stop this run?", "It can be resumed later, bit for bit."), stop)
+
+    def action_resume(self) -> None:
+        """Go on with the run that is shown."""
+        if self._session is not None and self._session.run is not None and not self._session.computing:
+            self.salt.resume_run(self._session.run)
+
+    def action_export(self) -> None:
+        """Export the run that is shown."""
+        if self._session is not None and self._session.run is not None:
+            self.salt.export(self._session.run)
+
+    def action_copy(self) -> None:
+        """Copy the sentence about the unit under the cursor."""
+        if self._sentence:
+            self.app.copy_to_clipboard(self._sentence)
+            self.salt.say("the sentence was copied")

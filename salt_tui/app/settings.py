@@ -1,0 +1,95 @@
+"""What the app remembers and what the user may set, in the configuration folder: last choices, keys."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from salt_tui.paths import user_models_file
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What Setup was last left with."""
+
+    model: str = "smollm2"
+    tasks: tuple[str, ...] = ()
+    difficulty: str = "easy"
+    limit: int = 20
+    method: str = "regular"
+    seed: int = 0
+    width: int = 4
+
+    @classmethod
+    def from_data(cls, data: object) -> Self:
+        """Read what JSON gave; a field that is absent or of another type keeps its default."""
+        known: dict[str, Any] = {}
+        for field in fields(cls):
+            value = data.get(field.name) if isinstance(data, dict) else None
+            default = field.default
+            if field.name == "tasks" and isinstance(value, list):
+                known["tasks"] = tuple(name for name in value if isinstance(name, str))
+            elif type(value) is type(default) and field.name != "tasks":
+                known[field.name] = value
+        return cls(**known)
+
+
+def choices_path() -> Path:
+    """Return the file of the last choices."""
+    return user_models_file().with_name("last-choices.json")
+
+
+def keys_path() -> Path:
+    """Return the user's file of keys; it need not exist."""
+    return user_models_file().with_name("keys.toml")
+
+
+def load_choices() -> Choices:
+    """Return the last choices, defaults where there are none or the file is damaged."""
+    try:
+        return Choices.from_data(json.loads(choices_path().read_text("utf-8")))
+    except (OSError, ValueError):
+        return Choices()
+
+
+def save_choices(choices: Choices) -> None:
+    """Remember the choices; a folder that cannot be written is no reason to stop."""
+    path = choices_path()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+        temporary.write_text(json.dumps(asdict(choices), indent=1), encoding="utf-8")
+        temporary.replace(path)
+
+
+def load_keys(known: set[str]) -> tuple[dict[str, str], list[str]]:
+    """Read ``keys.toml``: ``"map.next_wrong" = "n"`` per binding; several keys are joined by commas.
+
+    Args:
+        known: ids of all bindings.
+
+    Returns:
+        Keys by binding id, and one line for everything that was ignored.
+    """
+    path = keys_path()
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}, []
+    except (OSError, ValueError) as error:
+        return {}, [f"{path} is ignored: {error}"]
+    keys: dict[str, str] = {}
+    ignored: list[str] = []
+    for name, value in table.items():
+        if name not in known:
+            ignored.append(f"{path}: there is no binding {name!r}; ? lists them")
+        elif not isinstance(value, str) or not value.strip():
+            ignored.append(f"{path}: {name} must be keys joined by commas")
+        else:
+            keys[name] = value
+    return keys, ignored

@@ -1,0 +1,298 @@
+"""Setup: choose a model, tasks and a difficulty, see what it will cost, start or resume.
+
+`salt_tui.app.setup_state` is imported by the worker, after the first paint: it brings the engine and the store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Button, Footer, Input, OptionList, Select, Static
+from textual.widgets.option_list import Option
+
+from salt_tui.app.dialogs import TextToRead
+from salt_tui.app.settings import Choices, load_choices, save_choices
+from salt_tui.app.task_list import TaskList
+from salt_tui.visible_text import visible
+from tasks.task import DIFFICULTIES, METHODS
+
+if TYPE_CHECKING:
+    from salt_tui.app.application import SaltApp
+    from salt_tui.app.setup_state import Offer
+
+ESTIMATE_AFTER = 0.4
+"""Seconds without a change before the cost is estimated anew."""
+
+NUMBERS = ("limit", "seed", "width")
+
+
+class SetupScreen(Screen[None]):
+    """The form."""
+
+    HELP = "Choose what to evaluate. Tab goes from part to part, space marks a task, ctrl+r starts."
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+r", "start", "Start", id="setup.start"),
+        Binding("u", "resume", "Resume", id="setup.resume"),
+        Binding("e", "explain", "Explain", id="setup.explain"),
+        Binding("a", "all_tasks", "All tasks", id="setup.all_tasks"),
+        Binding("escape", "leave_field", "Leave the field", show=False, id="setup.leave_field"),
+    ]
+
+    def __init__(self) -> None:
+        """Start from the last choices."""
+        super().__init__()
+        self._offer: Offer | None = None
+        self._choices = load_choices()
+        self._estimates = 0
+
+    @property
+    def salt(self) -> SaltApp:
+        """The app."""
+        return cast("SaltApp", self.app)
+
+    @property
+    def tasks(self) -> TaskList:
+        """The list of tasks."""
+        return self.query_one("#task-list", TaskList)
+
+    # --- layout -------------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """Lay the form out."""
+        choices = self._choices
+        yield Static(" salt-tui", id="setup-title", markup=False)
+        yield Static(" Model", classes="part", markup=False)
+        yield OptionList(id="models", compact=True, markup=False)
+        yield Static(" Tasks", classes="part", markup=False)
+        yield TaskList(id="task-list")
+        with Horizontal(id="fields"):
+            yield from self._select("difficulty", "Difficulty", DIFFICULTIES, choices.difficulty)
+            yield from self._select("method", "Method", METHODS, choices.method)
+            for name, title in zip(NUMBERS, ("Samples", "Seed", "Width"), strict=True):
+                with Vertical(classes="field number"):
+                    yield Static(title, markup=False)
+                    yield Input(str(getattr(choices, name)), type="integer", compact=True, id=name)
+        yield Static(id="cost", markup=False)
+        with Horizontal(id="buttons"):
+            yield Button("Start", id="start", compact=True)
+            yield Button("Resume", id="resume", compact=True, disabled=True)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def _select(self, name: str, title: str, values: tuple[str, ...], value: str) -> ComposeResult:
+        with Vertical(classes="field"):
+            yield Static(title, markup=False)
+            yield Select(
+                [(entry, entry) for entry in values],
+                value=value if value in values else values[0],
+                allow_blank=False,
+                compact=True,
+                id=name,
+            )
+
+    def on_mount(self) -> None:
+        """Look for models and runs beside the screen."""
+        self.query_one("#models").focus()
+        self.look_around()
+        self._changed()
+
+    def on_screen_resume(self) -> None:
+        """Look again: a run may have ended."""
+        if self.is_mounted and self._offer is not None:
+            self.look_around()
+
+    @work(thread=True, exclusive=True, group="offer", exit_on_error=False)
+    def look_around(self) -> None:
+        """Look for models and stored runs."""
+        from salt_tui.app import setup_state
+
+        offer = setup_state.look_around(self.salt.database)
+        self.app.call_from_thread(self._show_offer, offer)
+
+    def _show_offer(self, offer: Offer) -> None:
+        from salt_tui.app import setup_state
+
+        begun_with = self._choices  # filling the lists below moves their cursors and marks
+        models = self.query_one("#models", OptionList)
+        models.clear_options()
+        names = [row.name for row in offer.models]
+        if self._choices.model not in names:
+            models.add_option(Option(Content(f"{visible(self._choices.model, 60)}  (a file)"), "0"))
+            names.insert(0, self._choices.model)
+            offset = 1
+        else:
+            offset = 0
+        for number, row in enumerate(offer.models):
+            models.add_option(Option(Content(setup_state.model_line(row)), str(number + offset)))
+        models.highlighted = names.index(self._choices.model)
+        if not self.tasks.names:
+            self.tasks.fill([(task.name, task.description) for task in offer.tasks], begun_with.tasks)
+        resume = self.query_one("#resume", Button)
+        resume.disabled = not offer.unfinished
+        if offer.unfinished:
+            run = offer.unfinished[0]
+            resume.label = Content(f"Resume run {run.run} ({run.answers_done}/{run.answers})")
+            resume.refresh(layout=True)
+        place = visible(str(self.salt.database), 50)
+        runs = f"{offer.runs} run{'' if offer.runs == 1 else 's'} in {place}"
+        self.query_one("#setup-title", Static).update(f" salt-tui   {runs}")
+        if offer.problem:
+            self.salt.say(offer.problem, severity="error")
+        self._choices = begun_with
+        self._offer = offer
+        self._changed()
+
+    # --- choices ------------------------------------------------------------------------------------------------
+
+    def read_choices(self) -> Choices:
+        """Return what the form says; a number that is no number is read as the one before."""
+        if self._offer is None:
+            return self._choices
+        return replace(
+            self._choices,
+            limit=self._number("limit", self._choices.limit),
+            seed=self._number("seed", self._choices.seed),
+            width=self._number("width", self._choices.width),
+            tasks=self.tasks.marked,
+            difficulty=str(self.query_one("#difficulty", Select).value),
+            method=str(self.query_one("#method", Select).value),
+        )
+
+    def _number(self, name: str, before: int) -> int:
+        text = self.query_one(f"#{name}", Input).value.strip()
+        return int(text) if text.lstrip("-").isdigit() else before
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Choose the model under the cursor."""
+        if event.option_list.id == "models" and self._offer is not None:
+            row = self._row(event.option_index)
+            if row is not None:
+                self._choices = replace(self._choices, model=row)
+                self._changed()
+
+    def _row(self, index: int) -> str | None:
+        if self._offer is None:
+            return None
+        names = [row.name for row in self._offer.models]
+        count = self.query_one("#models", OptionList).option_count
+        extra = count - len(names)
+        return names[index - extra] if index >= extra else None
+
+    def on_task_list_marks_changed(self) -> None:
+        """Take notice of the tasks."""
+        self._changed()
+
+    def on_select_changed(self) -> None:
+        """Take notice of difficulty and method."""
+        self._changed()
+
+    def on_input_changed(self) -> None:
+        """Take notice of a number."""
+        self._changed()
+
+    def _changed(self) -> None:
+        if not self.is_mounted:
+            return
+        self._choices = self.read_choices()
+        if self._offer is None:
+            return
+        from salt_tui.app import setup_state
+
+        problem = setup_state.problem_with(self._choices, self._offer)
+        self.query_one("#start", Button).disabled = problem is not None
+        self._estimates += 1
+        if problem is not None:
+            self.query_one("#cost", Static).update(visible(problem))
+            return
+        number = self._estimates
+        self.set_timer(ESTIMATE_AFTER, lambda: self._estimate_when_still(number))
+
+    def _estimate_when_still(self, number: int) -> None:
+        if number == self._estimates:
+            self.estimate(self._choices, number)
+
+    @work(thread=True, exclusive=True, group="estimate", exit_on_error=False)
+    def estimate(self, choices: Choices, number: int) -> None:
+        """Estimate the cost beside the screen."""
+        from salt_tui.app import setup_state
+
+        words = setup_state.estimate(choices, self.salt.database)
+        self.app.call_from_thread(self._show_estimate, words, number)
+
+    def _show_estimate(self, words: str, number: int) -> None:
+        if number == self._estimates:
+            self.query_one("#cost", Static).update(words)
+
+    # --- actions ------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what cannot be done now."""
+        if action == "resume":
+            return True if self._offer is not None and self._offer.unfinished else None
+        return True
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Start or resume."""
+        if event.button.id == "start":
+            self.action_start()
+        else:
+            self.action_resume()
+
+    def on_input_submitted(self) -> None:
+        """Leave the field."""
+        self.action_leave_field()
+
+    def action_leave_field(self) -> None:
+        """Go from a field to the tasks, where letters are keys again."""
+        self.query_one("#task-list").focus()
+
+    def action_start(self) -> None:
+        """Start what was chosen."""
+        from salt_tui.app import setup_state
+
+        choices = self._choices = self.read_choices()
+        problem = setup_state.problem_with(choices, self._offer)
+        if problem is not None:
+            self.salt.say(problem, severity="error")
+            return
+        save_choices(choices)
+        self.salt.start_run(setup_state.make_request(choices))
+
+    def action_resume(self) -> None:
+        """Resume the newest unfinished run."""
+        if self._offer is not None and self._offer.unfinished:
+            self.salt.resume_run(self._offer.unfinished[0].run)
+
+    def action_explain(self) -> None:
+        """Explain what is under the cursor: a model, or a task with an example."""
+        from salt_tui.app import setup_state
+
+        if self._offer is not None and self.query_one("#models").has_focus:
+            models = self.query_one("#models", OptionList)
+            name = self._row(models.highlighted) if models.highlighted is not None else None
+            row = next((row for row in self._offer.models if row.name == name), None)
+            if row is not None:
+                self.app.push_screen(TextToRead(row.title, setup_state.model_details(row)))
+            return
+        name = self.tasks.highlighted_name
+        if name is not None:
+            self.show_example(name, self.read_choices())
+
+    @work(thread=True, exclusive=True, group="example", exit_on_error=False)
+    def show_example(self, name: str, choices: Choices) -> None:
+        """Draw an example beside the screen; some take a second."""
+        from salt_tui.app import setup_state
+
+        text = setup_state.task_example(name, choices)
+        self.app.call_from_thread(self.app.push_screen, TextToRead(name, text))
+
+    def action_all_tasks(self) -> None:
+        """Mark all tasks, or none when all are marked."""
+        self.tasks.mark([] if len(self.tasks.marked) == len(self.tasks.names) else self.tasks.names)

@@ -1,0 +1,70 @@
+"""The list of tasks with a mark before each; Textual's own list tells marked from unmarked by hue alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+
+class TaskList(OptionList):
+    """Shows names with a description; space or enter marks one."""
+
+    HELP = "The tasks: space marks one, a marks all, e shows an example."
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "select", "Mark", show=False, id="tasks.mark"),
+    ]
+
+    class MarksChanged(Message):
+        """Another set of tasks is marked."""
+
+    def __init__(self, *, id: str) -> None:
+        """Start empty."""
+        super().__init__(id=id, compact=True, markup=False)
+        self._rows: list[tuple[str, str]] = []
+        self._marked: set[str] = set()
+
+    @property
+    def names(self) -> list[str]:
+        """All names, in order."""
+        return [name for name, _ in self._rows]
+
+    @property
+    def marked(self) -> tuple[str, ...]:
+        """The marked names, in the order of the list."""
+        return tuple(name for name in self.names if name in self._marked)
+
+    @property
+    def highlighted_name(self) -> str | None:
+        """The name under the cursor."""
+        return None if self.highlighted is None else self.names[self.highlighted]
+
+    def fill(self, rows: Sequence[tuple[str, str]], marked: Sequence[str]) -> None:
+        """Show names with descriptions; marks of names that are not there are dropped."""
+        self._rows = list(rows)
+        self._marked = set(marked) & set(self.names)
+        self.clear_options()
+        self.add_options(Option(self._line(name, words), name) for name, words in rows)
+        self.highlighted = 0
+
+    def mark(self, names: Sequence[str]) -> None:
+        """Mark exactly these."""
+        self._marked = set(names)
+        for number, (name, words) in enumerate(self._rows):
+            self.replace_option_prompt_at_index(number, self._line(name, words))
+        self.post_message(self.MarksChanged())
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Mark or unmark a task."""
+        event.stop()
+        name = self.names[event.option_index]
+        self.mark([other for other in self.names if (other in self._marked) != (other == name)])
+
+    def _line(self, name: str, words: str) -> Content:
+        return Content(f"[{'x' if name in self._marked else ' '}] {name:<22} {words}")

@@ -1,0 +1,40 @@
+"""What the terminal can show, found out before anything is drawn."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from salt_tui.palette import DrawingMode
+
+MINIMUM_WIDTH = 60
+MINIMUM_HEIGHT = 16
+
+
+def refusal(environment: Mapping[str, str], *, terminal: bool) -> str | None:
+    """Return one line that says why the app cannot open here, None where it can."""
+    kind = environment.get("TERM", "")
+    if terminal and kind not in {"", "dumb"}:
+        return None
+    why = f"TERM is {kind or 'not set'}" if terminal else "this is no terminal"
+    return f"the app needs a terminal and {why}; `salt-tui run` works without one (salt-tui run --help)"
+
+
+def is_terminal() -> bool:
+    """Say whether input, output and errors are a terminal; Textual draws on the last."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return all(stream is not None and stream.isatty() for stream in streams)
+
+
+def drawing_mode(environment: Mapping[str, str] | None = None) -> DrawingMode:
+    """Choose how cells are drawn: without colours for ``NO_COLOR``, with what ``TERM`` and ``COLORTERM`` promise."""
+    environment = os.environ if environment is None else environment
+    if environment.get("NO_COLOR"):
+        return DrawingMode.PLAIN
+    if environment.get("COLORTERM", "").strip().lower() in {"truecolor", "24bit"}:
+        return DrawingMode.COLOUR
+    kind = environment.get("TERM", "").strip().lower()
+    if "256color" in kind or kind.startswith(("xterm-kitty", "alacritty", "wezterm", "foot", "ghostty")):
+        return DrawingMode.COLOUR
+    return DrawingMode.ANSI

@@ -1,0 +1,122 @@
+"""What a run will cost, before the model is loaded: answers, tokens and, from earlier runs, time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from salt_tui.runner.request import RunRequest, check_request, method_of
+from salt_tui.store.errors import StoreError
+from salt_tui.store.queries import open_queries
+from tasks.problems import draw_problems
+from tasks.prompts import DEFAULT_SHOTS, conversation, worked_answer
+
+SAMPLE = 3
+"""Problems per task that are drawn to see how long they are."""
+
+CHARACTERS_PER_TOKEN = 2.5
+"""Numbers and codes, which make up most answers, come at one to three characters a token."""
+
+EARLIER_RUNS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a model worked in an earlier run, all slots together.
+
+    Attributes:
+        run: which one.
+        tokens_per_second: answer tokens.
+        prompt_tokens_per_second: prompt tokens, None where it took no time.
+        width: of that run.
+    """
+
+    run: int
+    tokens_per_second: float
+    prompt_tokens_per_second: float | None
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """What to expect; tokens are rough, from characters.
+
+    Attributes:
+        answers: problems of all tasks.
+        prompt_tokens: evaluated; the preamble of a task counts once.
+        answer_tokens: when answers are as long as the right ones.
+        most_tokens: when every answer runs to its limit.
+        seconds, most_seconds: time for these at the pace of an earlier run, None without one.
+    """
+
+    answers: int
+    prompt_tokens: int
+    answer_tokens: int
+    most_tokens: int
+    seconds: float | None
+    most_seconds: float | None
+
+
+def estimate_cost(request: RunRequest, pace: Pace | None) -> CostEstimate:
+    """Estimate from a few problems of each task.
+
+    Raises:
+        UsageError, ParameterError, ContextError: as for the run itself.
+    """
+    method = method_of(request.method)
+    shots = DEFAULT_SHOTS if request.shots is None else request.shots
+    prompt = answer = most = 0.0
+    answers = 0
+    for item in check_request(request):
+        drawn = draw_problems(
+            item.task, request.difficulty, item.parameters, request.seed, min(request.limit, SAMPLE), shots
+        ).problems
+        if not drawn:
+            continue
+        preamble = sum(len(turn.content) for turn in conversation(item.task, drawn[0], method, shots)[:-1])
+        lengths = [len(worked_answer(item.task, problem, method)) for problem in drawn]
+        answers += request.limit
+        prompt += preamble + request.limit * _mean([len(problem.text) for problem in drawn])
+        answer += request.limit * _mean(lengths)
+        limit = request.max_tokens * CHARACTERS_PER_TOKEN if request.max_tokens else 2 * max(lengths) + 80
+        most += request.limit * limit
+    prompt_tokens, answer_tokens, most_tokens = (round(n / CHARACTERS_PER_TOKEN) for n in (prompt, answer, most))
+    return CostEstimate(
+        answers,
+        prompt_tokens,
+        answer_tokens,
+        most_tokens,
+        _seconds(prompt_tokens, answer_tokens, pace),
+        _seconds(prompt_tokens, most_tokens, pace),
+    )
+
+
+def earlier_pace(database: Path, model: str) -> Pace | None:
+    """Return the pace of the newest of the last runs of a model that says one; None where there is none."""
+    try:
+        with open_queries(database) as queries:
+            runs = [listing.run for listing in queries.list_runs() if listing.model == model and listing.answers_done]
+            for run in runs[:EARLIER_RUNS]:
+                width = int(queries.run_plan(run)["width"])
+                answers = [answer for answer in queries.answers(run) if answer.decode_seconds]
+                tokens = sum(answer.tokens for answer in answers)
+                seconds = sum(answer.decode_seconds or 0.0 for answer in answers)
+                if tokens and seconds > 0:
+                    prompt = sum(answer.prompt_tokens or 0 for answer in answers)
+                    waited = sum(answer.prompt_seconds or 0.0 for answer in answers)
+                    return Pace(run, tokens / seconds * width, prompt / waited if waited > 0 else None, width)
+    except StoreError:
+        return None
+    return None
+
+
+def _seconds(prompt: int, answer: int, pace: Pace | None) -> float | None:
+    if pace is None:
+        return None
+    waiting = prompt / pace.prompt_tokens_per_second if pace.prompt_tokens_per_second else 0.0
+    return waiting + answer / pace.tokens_per_second
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
