@@ -132,9 +132,11 @@ def smollm2(folder: Path) -> Iterator[Loaded]:
 
 @pytest.fixture(scope="module")
 def gemma(folder: Path) -> Iterator[Loaded]:
-    loaded = Loaded(second_model(folder), folder / "gemma.log")
+    path = second_model(folder)
+    loaded = Loaded(path, folder / "gemma.log")
     yield loaded
     loaded.engine.close()
+    path.unlink()  # 253 MB, and pytest keeps its folders
 
 
 @pytest.fixture(scope="module", params=["smollm2", "gemma"])

@@ -12,7 +12,15 @@ import numpy.typing as npt
 import pytest
 
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import ContextOptions, Generate, LoadOptions, PromptProgress, SequenceEnded, Token
+from salt_tui.engine.engine import (
+    ContextOptions,
+    EngineError,
+    Generate,
+    LoadOptions,
+    PromptProgress,
+    SequenceEnded,
+    Token,
+)
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.kv_memory import available_memory, kv_cache_bytes
 from salt_tui.engine.statistics import Logits
@@ -155,3 +163,31 @@ def test_threads_are_physical_cores(tmp_path: Path) -> None:
     assert _linux_cores(tmp_path, {1}) == 1
     assert _linux_cores(tmp_path / "absent", {0, 1, 2}) == 3
     assert physical_cores() >= 1
+
+
+def test_a_vocabulary_that_puts_a_space_first_still_continues_a_text_exactly() -> None:
+    from salt_tui.engine.llama_model import LlamaVocabulary
+
+    pieces = (b" ", b"a", b"7", b" 7", b"\n", b"\xc3", b"\xa9", b" a")
+
+    class Spaced(LlamaVocabulary):
+        """Tokenises greedily after putting a space first, as SentencePiece models with a dummy prefix do."""
+
+        def _tokenize(self, text: bytes, parse_special: bool) -> tuple[int, ...]:
+            text = b" " + text
+            tokens: list[int] = []
+            while text:
+                best = max((piece for piece in pieces if text.startswith(piece)), key=len, default=None)
+                if best is None:
+                    return ()
+                tokens.append(pieces.index(best))
+                text = text[len(best) :]
+            return tuple(tokens)
+
+    vocabulary = Spaced(None, len(pieces))
+    vocabulary._pieces = pieces
+    for text in (b"7", b" 7", b"a7", b"\n", "é".encode(), b"7 a", b"  7"):
+        tokens = vocabulary.encode_continuation(text)
+        assert b"".join(pieces[token] for token in tokens) == text
+    with pytest.raises(EngineError, match="cannot spell exactly 'x'"):
+        vocabulary.encode_continuation(b"x")

@@ -248,3 +248,11 @@ def test_a_program_or_log_that_cannot_be_opened_is_one_line(tmp_path: Path) -> N
     (tmp_path / "folder").mkdir()
     with pytest.raises(EngineError, match="cannot be started"):
         EngineProcess(COMMAND, tmp_path / "folder")
+
+
+def test_files_of_the_working_directory_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("numpy", "salt_tui", "json"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('this is somebody else')")
+    monkeypatch.chdir(tmp_path)
+    with EngineProcess(COMMAND, tmp_path / "log") as engine:
+        assert engine.build().engine == "obedient"
