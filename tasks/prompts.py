@@ -6,6 +6,7 @@ computed once.  The wording is the project's own.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from random import Random
 
 from tasks.draws import derive_seed
@@ -28,6 +29,7 @@ def fenced(answer: str) -> str:
     return f"{FENCE}\n{answer}\n{FENCE}"
 
 
+@lru_cache(maxsize=64)  # three ARC puzzles take about 40 ms, and every conversation of a run asks for the same
 def worked_examples(task: Task, difficulty: str, count: int) -> tuple[Problem, ...]:
     """Return the first ``count`` worked examples of a level: distinct and always the same.
 
