@@ -6,8 +6,9 @@ by the shape of the whole batch; there a resumed run cannot repeat its numbers, 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from salt_tui.engine.streams import Streams
 
 _PREAMBLE, _OWN, _STEPS = 24, 9, 3
 _LONG = 264  # llama.cpp looks at KV cells in blocks of 256: a neighbour this long makes it look at two
+_LONG_SECONDS = 4.0  # where evaluating that many tokens takes longer, neighbours are short
+_SHORT = 40
 
 _Rows = npt.NDArray[np.float32]
 
@@ -38,7 +41,8 @@ def check_exactness(streams: Streams) -> Exactness:
     - ``slots``: the same sequence in every slot at once, against alone in the first (widths above 1);
     - ``neighbours``: the other slots idle, against full of long other sequences (widths above 1).
 
-    About 400 prompt tokens and a dozen steps: half a second for a small model on two cores.
+    About 400 prompt tokens and a dozen steps, a second or less for a small model on two cores; half as many where
+    the model is slow.
 
     Raises:
         DecodeError: the model cannot be evaluated at all.
@@ -46,7 +50,11 @@ def check_exactness(streams: Streams) -> Exactness:
     text = _text(streams)
     slots = range(streams.width)
     try:
+        begin = time.monotonic()
         warm = _compute(streams, text, (0,), copied=True)[0]
+        seconds_per_token = (time.monotonic() - begin) / (len(text.preamble) + len(text.own) + len(text.steps))
+        if seconds_per_token * _LONG > _LONG_SECONDS:
+            text = replace(text, long=text.long[:_SHORT])
         differences = {"warm_cold": _largest(warm, _compute(streams, text, (0,), copied=False))}
         if streams.width > 1:
             differences["slots"] = _largest(warm, _compute(streams, text, slots, copied=True))
