@@ -63,7 +63,7 @@ def draw_cell(mode: DrawingMode, status: str, step: int | None) -> tuple[str, st
     Returns:
         `COLOUR`: the verdict's glyph on a cividis background.  `ANSI`: for a right atom a block of five fillings, for
         another its glyph in bold bright yellow.  `PLAIN`: the step as a digit, reversed unless right, underlined
-        where atom and reference have no partner; the glyph without a confidence.
+        where atom and reference have no partner; the glyph without a confidence and for an abstention.
     """
     right = status == "correct"
     if mode is DrawingMode.COLOUR:
@@ -75,4 +75,5 @@ def draw_cell(mode: DrawingMode, status: str, step: int | None) -> tuple[str, st
     words = [] if right else ["bold" if status == "streaming" else "reverse"]
     if status in {"missing", "redundant"}:
         words.append("underline")
-    return GLYPHS[status] if step is None else str(step), " ".join(words) or "none"
+    # What was abstained from has a confidence that no metric counts.
+    return GLYPHS[status] if step is None or status == "abstained" else str(step), " ".join(words) or "none"

@@ -19,7 +19,8 @@ def open_app(database: Path | None, request: RunRequest | None = None) -> int:
         request: a run to begin at once, None to open on Setup.
 
     Returns:
-        0 after quitting, 1 after a bug, 2 where there is no terminal, 130 when Ctrl+C interrupted a run, 128 + signal otherwise.
+        0 after quitting, 1 after a bug, 2 where there is no terminal, 130 when Ctrl+C interrupted a run, 128 plus
+        the number of another signal.
     """
     reason = refusal(os.environ, terminal=is_terminal())
     if reason is not None:

@@ -1,0 +1,53 @@
+"""Running the app, or one widget, without a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from salt_tui.app.application import SaltApp
+from salt_tui.palette import DrawingMode
+from salt_tui.runner.request import RunRequest
+
+Scenario = Callable[[SaltApp, Pilot[int]], Awaitable[None]]
+
+
+def drive(
+    scenario: Scenario,
+    database: Path,
+    request: RunRequest | None = None,
+    mode: DrawingMode = DrawingMode.COLOUR,
+    size: tuple[int, int] = (80, 24),
+) -> SaltApp:
+    """Open the app, act, and return it after it was closed."""
+    app = SaltApp(database, request, mode)
+
+    async def run() -> None:
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await scenario(app, pilot)
+            if app.computing is not None:
+                app.computing.stop()
+                app.computing.wait(5)
+
+    asyncio.run(run())
+    return app
+
+
+async def until(pilot: Pilot[int], condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Let the app work until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain"
+        await pilot.pause(0.02)
+
+
+def screen_text(app: SaltApp) -> str:
+    """Return what is on the screen, one line per row."""
+    width, height = app.size
+    lines = app.screen._compositor.render_strips()  # the only view of the whole screen there is
+    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in lines[:height])

@@ -1,0 +1,93 @@
+"""The map as it is drawn, in each mode, row by row: text, and under it the style of every run of cells."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from rich.style import Style
+from textual.app import App, ComposeResult
+
+from salt_tui.app.atom_heatmap import AtomHeatmap
+from salt_tui.app.atom_map import AtomMap, Place
+from salt_tui.palette import DrawingMode
+from tests.app.unit_events import answer_events, started, state_of
+
+GOLDENS = Path(__file__).parent / "goldens"
+"""Written anew by ``SALT_TUI_WRITE_GOLDENS=1``; look at the difference before committing it."""
+
+
+class MapApp(App[None]):
+    """Nothing but the map."""
+
+    CSS = "AtomHeatmap { scrollbar-size-vertical: 1; overflow-y: scroll; }"
+
+    def __init__(self, atom_map: AtomMap, mode: DrawingMode) -> None:
+        super().__init__()
+        self.heatmap = AtomHeatmap(atom_map, mode)
+
+    def compose(self) -> ComposeResult:
+        yield self.heatmap
+
+
+def every_kind_of_row() -> AtomMap:
+    """One answer of every status, every verdict, long lines, a prompt and an answer that streams."""
+    return state_of(
+        started("maze", "code"),
+        *answer_events(1, 0, ["·····×····" * 3, "·-+?"]),
+        *answer_events(2, 1, ["×·×", "··"], status="truncated"),
+        *answer_events(3, 2, [], status="no_answer"),
+        *answer_events(4, 3, [], status="failed"),
+        *answer_events(5, 0, ["··········"], task="code", status=None),
+        *answer_events(6, 1, [], task="code", status=None)[:2],
+    ).map
+
+
+def picture(heatmap: AtomHeatmap, rows: int) -> str:
+    lines = []
+    for y in range(rows):
+        strip = heatmap.render_line(y)
+        lines.append(strip.text.rstrip())
+        runs: list[tuple[int, int, Style]] = []
+        column = 0
+        for segment in strip:
+            if segment.style:
+                if runs and runs[-1][2] == segment.style and runs[-1][0] + runs[-1][1] == column:
+                    runs[-1] = (runs[-1][0], runs[-1][1] + segment.cell_length, segment.style)
+                else:
+                    runs.append((column, segment.cell_length, segment.style))
+            column += segment.cell_length
+        lines.extend(f"    {start}+{length} {style}" for start, length, style in runs)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("mode", list(DrawingMode))
+def test_the_map_is_drawn_as_before(mode: DrawingMode) -> None:
+    async def draw() -> str:
+        app = MapApp(every_kind_of_row(), mode)
+        async with app.run_test(size=(60, 20)) as pilot:
+            app.heatmap.go_to(Place(1, 1))
+            await pilot.pause()
+            return picture(app.heatmap, app.heatmap.map.height)
+
+    drawn = asyncio.run(draw())
+    golden = GOLDENS / f"heatmap-{mode.value}.txt"
+    if os.environ.get("SALT_TUI_WRITE_GOLDENS"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(drawn, encoding="utf-8")
+    assert drawn == golden.read_text("utf-8")
+
+
+@pytest.mark.parametrize("mode", list(DrawingMode))
+def test_no_mode_tells_right_from_wrong_by_hue_alone(mode: DrawingMode) -> None:
+    from salt_tui.palette import draw_cell
+
+    for step in range(8):
+        seen = set()
+        for status in ("correct", "wrong", "redundant", "abstained", "missing"):
+            glyph, style = draw_cell(mode, status, None if status == "missing" else step)
+            words = frozenset(style.split()) & {"bold", "reverse", "underline"}
+            seen.add((glyph, words))
+        assert len(seen) == 5

@@ -1,0 +1,147 @@
+"""A program on a pseudo-terminal of its own: type keys, read the screen.  For tests and for the screenshots."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+import pyte
+
+_ADOPT = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+_READ_BYTES = 1 << 16
+
+_UNKNOWN = re.compile(rb"\x1b\[[<>=?][0-9;]*[uqpm]|\x1b\[\?[0-9;]*\$p|\x1bP[^\x1b]*\x1b\\|\x1b_[^\x1b]*\x1b\\")
+"""Questions and modes of modern terminals, which pyte would print as text."""
+
+KEYS = {
+    "enter": "\r", "escape": "\x1b", "tab": "\t", "space": " ", "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C",
+    "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F", "pageup": "\x1b[5~", "pagedown": "\x1b[6~", "ctrl+c": "\x03",
+    "ctrl+p": "\x10", "ctrl+r": "\x12", "ctrl+z": "\x1a", "ctrl+q": "\x11", "backspace": "\x7f",
+}  # fmt: skip
+
+
+class TerminalDriver:
+    """Runs a program on a terminal of ``columns`` by ``rows`` cells.
+
+    Args:
+        arguments: for this interpreter, e.g. ``["-m", "salt_tui"]``.
+        environment: of the program.
+        columns: of the terminal.
+        rows: of the terminal.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], columns: int = 80, rows: int = 24
+    ) -> None:
+        self.screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self.screen)
+        self._master, slave = pty.openpty()
+        self.resize(columns, rows)
+        self.begun = time.monotonic()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _ADOPT, sys.executable, *arguments],
+            stdin=slave, stdout=slave, stderr=slave, env=dict(environment), start_new_session=True, close_fds=True,
+        )  # fmt: skip
+        os.close(slave)
+        self.ended_output = False
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.screen.resize(rows, columns)
+
+    def settings(self) -> list[object]:
+        """Return the terminal's modes, to see whether a program restored them."""
+        return list(termios.tcgetattr(self._master))
+
+    # --- keys ---------------------------------------------------------------------------------------------------
+
+    def press(self, *keys: str) -> None:
+        """Type keys by name, others as they are."""
+        for key in keys:
+            os.write(self._master, KEYS.get(key, key).encode())
+            self.read(0.02)
+
+    # --- the screen ---------------------------------------------------------------------------------------------
+
+    def read(self, seconds: float) -> bool:
+        """Take what the program writes within a time; return whether there was anything."""
+        if self.ended_output or not select.select([self._master], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self._master, _READ_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            self.ended_output = True
+            return False
+        self._stream.feed(_UNKNOWN.sub(b"", data))
+        return True
+
+    @property
+    def lines(self) -> list[str]:
+        """The screen, one text per row."""
+        return [line.rstrip() for line in self.screen.display]
+
+    @property
+    def text(self) -> str:
+        """The screen as one text."""
+        return "\n".join(self.lines)
+
+    def wait_for(self, wanted: str | Callable[[str], bool], seconds: float = 10.0) -> float:
+        """Read until a text stands on the screen, or a condition on it holds; return the seconds that took.
+
+        Raises:
+            AssertionError: it does not come in time; the message shows the screen.
+        """
+        begun = time.monotonic()
+        holds = wanted if callable(wanted) else lambda text: wanted in text
+        while not holds(self.text):
+            if time.monotonic() - begun > seconds or (self.ended_output and not self.read(0)):
+                raise AssertionError(f"{wanted!r} did not come within {seconds} s:\n{self.text}")
+            self.read(0.05)
+        return time.monotonic() - begun
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def wait_for_end(self, seconds: float = 10.0) -> int:
+        """Read until the program ends and return its exit code."""
+        deadline = time.monotonic() + seconds
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self.read(0.02)
+        while self.read(0):
+            pass
+        if self.process.poll() is None:
+            raise AssertionError(f"the program did not end within {seconds} s:\n{self.text}")
+        return self.process.wait()
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a window is closed."""
+        os.close(self._master)
+        self._master = -1
+        self.ended_output = True
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """End the program by force where it still runs, and close the terminal."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+        if self._master >= 0:
+            os.close(self._master)
