@@ -19,7 +19,8 @@ from salt_tui.engine.engine import ALTERNATIVES, EngineError
 Logits = npt.NDArray[np.float32]
 
 _BLOCK = 1024
-"""Terms per float32 partial sum: 262,144 equal terms in one float32 sum are off by up to 1e-4."""
+"""Terms per float32 partial sum.  The entropy of almost flat logits is off by up to 4e-6 nats with this, 1.6e-5 with
+4,096, and 8e-4 when 262,144 equal terms go into one float32 sum."""
 
 _CUTS = (4.0, 12.0, 40.0)
 """Distances in nats below the maximum that are tried to find candidates for the most probable tokens."""

@@ -241,6 +241,13 @@ def test_a_failed_evaluation_fails_its_sequences_and_leaves_clean_streams(call: 
     assert outlet.answer(1) == good
 
 
+def test_a_failed_prompt_leaves_its_slot_empty_and_the_preamble_in_place() -> None:
+    streams = ListStreams(width=2, fail={3: -3})
+    decode(streams, [request(0)])
+    assert streams.held[0] == []
+    assert len(streams.held[2]) == 6
+
+
 def test_a_failed_step_fails_all_slots() -> None:
     # Calls: two chunks of the preamble, two own parts, then the first step.
     outlet = decode(ListStreams(width=2, fail={5: -3}), [request(0), request(1), request(2)])

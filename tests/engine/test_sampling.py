@@ -103,3 +103,8 @@ def test_temperature_zero_is_greedy_and_takes_no_draw() -> None:
 def test_impossible_options_are_refused(sampling: Sampling) -> None:
     with pytest.raises(ValueError, match="must be"):
         Sampler(sampling)
+
+
+def test_a_draw_on_a_boundary_belongs_to_the_next_token() -> None:
+    logits = np.zeros(4, np.float32)
+    assert [choose(logits, Sampling(1.0), draw) for draw in (0.0, 0.25, 0.5, 0.75)] == [0, 1, 2, 3]

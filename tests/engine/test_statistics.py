@@ -100,3 +100,13 @@ def test_logits_that_are_no_numbers_are_refused(bad: float) -> None:
         Statistics(100).of(logits)
     with pytest.raises(EngineError, match="no numbers"):
         Statistics(100).of(np.full(100, -np.inf, np.float32))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_many_equal_terms_do_not_lose_their_last_bits(size: int) -> None:
+    statistics = Statistics(size)
+    logits = np.empty(size, np.float32)
+    for depth in np.linspace(0.003, 9, 40):
+        logits[:] = -depth
+        logits[3] = 0.0
+        assert statistics.of(logits).entropy == pytest.approx(reference(logits)[1], abs=1e-5)
