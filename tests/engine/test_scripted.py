@@ -304,8 +304,12 @@ def start(folder: Path, script: object) -> Engine:
     resolved = resolve_model(str(write(folder, script)), ModelRegistry("", {}))
     assert resolved.engine == "scripted"
     engine = open_engine(resolved, folder / "engine.log")
-    engine.load(load_options(resolved.path))
-    engine.open_context(CONTEXT)
+    try:
+        engine.load(load_options(resolved.path))
+        engine.open_context(CONTEXT)
+    except BaseException:
+        engine.close()
+        raise
     return engine
 
 
