@@ -18,9 +18,7 @@ from typing import Self
 
 import pyte
 
-_ADOPT = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
+_ADOPT = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 _READ_BYTES = 1 << 16
 
 _UNKNOWN = re.compile(rb"\x1b\[[<>=?][0-9;]*[uqpm]|\x1b\[\?[0-9;]*\$p|\x1bP[^\x1b]*\x1b\\|\x1b_[^\x1b]*\x1b\\")

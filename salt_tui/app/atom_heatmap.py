@@ -119,16 +119,19 @@ class AtomHeatmap(ScrollView, can_focus=True):
             self.scroll_to(y=0, animate=False)
 
     def show_changes(self, generations: set[int]) -> None:
-        """Draw answers that changed; rows that moved are drawn too."""
-        before = self.virtual_size.height
-        if self.map.height != before or len(generations) > 64:
-            self.show_everything()
-            return
+        """Draw what is in view of answers that changed; rows that moved are drawn too."""
+        moved = self.map.height != self.virtual_size.height
+        if moved:
+            self._fit()
+        top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
         for generation in generations:
             number = self.map.number_of(generation)
-            if number is not None:
-                rows = self.map.rows_of_answer(number)
-                self.refresh_lines(rows.start - self.scroll_offset.y, len(rows))
+            rows = range(0) if number is None else self.map.rows_of_answer(number)
+            if rows.start < bottom and (moved or rows.stop > top):
+                if moved:
+                    self.refresh()
+                    break
+                self.refresh_lines(rows.start - top, len(rows))
         self._follow_units()
 
     def show_everything(self) -> None:

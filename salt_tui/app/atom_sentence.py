@@ -75,7 +75,7 @@ def _confidence(unit: DescribedUnit) -> str:
     direction = "" if CONFIDENCE_FUNCTIONS[unit.function].higher_is_confident else " (lower is surer)"
     words = [f"{unit.function} {unit.value:.3g}{direction}"]
     if unit.surer_than is not None:
-        words.append(f"surer than {unit.surer_than:.0%} of the {unit.kind}s")
+        words.append(f"surer than {int(unit.surer_than * 100)}% of the {unit.kind}s")
     level = SHADE_SCALES[unit.function].place(unit.value)
     if unit.status in {"wrong", "redundant"} and level >= SURE:
         words.append("confidently wrong")

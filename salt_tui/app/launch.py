@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from salt_tui.app.terminal import drawing_mode, is_terminal, refusal
@@ -28,6 +29,8 @@ def open_app(database: Path | None, request: RunRequest | None = None) -> int:
         return USAGE
     from salt_tui.app.application import SaltApp
 
+    # A thread that reads the store or measures gives way to a key after one millisecond instead of five.
+    sys.setswitchinterval(0.001)
     path = (database or database_path()).expanduser()
     app = SaltApp(path, request, drawing_mode())
     code = app.run()

@@ -96,7 +96,7 @@ def metric_lines(measured: Measured | None, session: RunSession, width: int) -> 
     choice = session.choice
     tasks = len(session.state.view.tasks)
     about = visible(choice.task, 24) if choice.task else f"mean of {tasks} tasks" if tasks > 1 else ""
-    if measured is None:
+    if measured is None or not measured.answers:
         return " precision –  ECE –  AUROC –", f" {about or 'nothing measured yet'}"
     first = "  ".join(
         (

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FRAMES_PER_SECOND = 30
 NUMBERS_PER_SECOND = 2
+TICKS_WHILE_READING = 10
 TASK_ROWS = 2
 TALL_TASK_ROWS = 8
 TALL = 30
@@ -83,6 +84,9 @@ class LiveScreen(Screen[None]):
         self._sentence = ""
         self._texts: dict[str, str] = {}
         self._stale = False
+        self._changed: set[int] = set()
+        self._progressed = False
+        self._ticks = 0
 
     @property
     def salt(self) -> SaltApp:
@@ -134,19 +138,26 @@ class LiveScreen(Screen[None]):
         changes = session.pull()
         for message in changes.messages:
             self.salt.say(message, severity="warning")
+        self._changed |= changes.generations
+        self._progressed = self._progressed or changes.progress
         if not self.is_active:
-            self._stale = self._stale or bool(changes.generations) or changes.progress
+            self._stale = True
+            return
+        self._ticks += 1
+        # Stored answers come by the hundred; laying out thirty times a second would cost more than reading them.
+        if session.reading and self.map.map.height > self.map.size.height and self._ticks % TICKS_WHILE_READING:
             return
         if self._stale:
             self._stale = False
             self.map.show_everything()
             self._draw_all()
-        elif changes.generations:
-            self.map.show_changes(changes.generations)
-            if self.map.cursor is not None:
-                self._draw_sentence()
-        if changes.progress:
+        elif self._changed:
+            self.map.show_changes(self._changed)
+            self._draw_sentence()
+        if self._progressed:
             self._draw_all()
+        self._changed = set()
+        self._progressed = False
 
     def _show_session(self, session: RunSession | None) -> None:
         self._session = session
@@ -221,10 +232,10 @@ class LiveScreen(Screen[None]):
             return
         unit = session.describe_unit(cursor)
         rank = self.map.surest_rank
-        title = heading(unit) + (f" · {rank}. of the surest wrong" if rank else "")
-        self._sentence = f"{title}: {sentence(unit)}"
-        self._set("unit", live_lines.rule(title, self.size.width))
-        self._set("sentence", sentence(unit))
+        words = sentence(unit) + (f" Number {rank} of the surest wrong." if rank else "")
+        self._sentence = f"{heading(unit)}: {words}"
+        self._set("unit", live_lines.rule(heading(unit), self.size.width))
+        self._set("sentence", words)
 
     def _draw_log(self) -> None:
         session = self._session

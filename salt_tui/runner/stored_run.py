@@ -14,7 +14,7 @@ from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.results import StoredRun
 from salt_tui.store.unit_stream import AnswerUnits, answer_units
 
-BACKLOG = 2_000
+BACKLOG = 200
 """Answers read ahead of the screen; the reader waits when so many have not been taken."""
 
 

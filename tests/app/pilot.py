@@ -48,6 +48,5 @@ async def until(pilot: Pilot[int], condition: Callable[[], bool], seconds: float
 
 def screen_text(app: SaltApp) -> str:
     """Return what is on the screen, one line per row."""
-    width, height = app.size
-    lines = app.screen._compositor.render_strips()  # the only view of the whole screen there is
-    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in lines[:height])
+    strips = app.screen._compositor.render_strips()  # the only view of the whole screen there is
+    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)

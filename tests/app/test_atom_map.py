@@ -50,9 +50,7 @@ def test_a_row_below_the_last_is_none() -> None:
 
 
 def test_the_cursor_goes_over_the_ends_of_answers_and_stops_at_those_of_the_map() -> None:
-    state = state_of(
-        started(), *answer_events(1, 0, ["··"]), *answer_events(2, 1, []), *answer_events(3, 2, ["×"])
-    )
+    state = state_of(started(), *answer_events(1, 0, ["··"]), *answer_events(2, 1, []), *answer_events(3, 2, ["×"]))
     assert state.map.beside(Place(0, 1), 1) == Place(2, 0)
     assert state.map.beside(Place(2, 0), -1) == Place(0, 1)
     assert state.map.beside(Place(2, 0), 1) is None

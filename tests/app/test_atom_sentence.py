@@ -24,13 +24,22 @@ def test_a_confidently_wrong_atom() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"status": "correct", "value": 0.3}, "said 18: right. max_probability 0.3, surer than 92% of the atoms, right but unsure."),
+        (
+            {"status": "correct", "value": 0.3},
+            "said 18: right. max_probability 0.3, surer than 92% of the atoms, right but unsure.",
+        ),
         ({"status": "missing", "text": None, "value": None}, "nothing said, right is −18: missing."),
-        ({"status": "redundant", "reference": None, "value": 0.2, "surer_than": None}, "said 18, where the answer should have ended: redundant. max_probability 0.2."),
+        (
+            {"status": "redundant", "reference": None, "value": 0.2, "surer_than": None},
+            "said 18, where the answer should have ended: redundant. max_probability 0.2.",
+        ),
         ({"status": "abstained", "text": "DK", "value": None}, "said DK instead of −18: abstained."),
-        ({"function": "perplexity", "value": 1.01}, "said 18, right is −18: wrong. perplexity 1.01 (lower is surer), surer than 92% of the atoms, confidently wrong."),
+        (
+            {"function": "perplexity", "value": 1.01, "surer_than": None},
+            "said 18, right is −18: wrong. perplexity 1.01 (lower is surer), confidently wrong.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_verdict_has_words(change: dict[str, object], words: str) -> None:
     assert sentence(replace(WRONG, **change)) == words  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ from textual.app import App, ComposeResult
 
 from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.atom_map import AtomMap, Place
-from salt_tui.palette import DrawingMode
+from salt_tui.palette import DrawingMode, draw_cell
 from tests.app.unit_events import answer_events, started, state_of
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -29,6 +29,7 @@ class MapApp(App[None]):
         self.heatmap = AtomHeatmap(atom_map, mode)
 
     def compose(self) -> ComposeResult:
+        """Show the map."""
         yield self.heatmap
 
 
@@ -82,8 +83,6 @@ def test_the_map_is_drawn_as_before(mode: DrawingMode) -> None:
 
 @pytest.mark.parametrize("mode", list(DrawingMode))
 def test_no_mode_tells_right_from_wrong_by_hue_alone(mode: DrawingMode) -> None:
-    from salt_tui.palette import draw_cell
-
     for step in range(8):
         seen = set()
         for status in ("correct", "wrong", "redundant", "abstained", "missing"):

@@ -50,7 +50,10 @@ def test_what_changed_is_told() -> None:
 
 def test_an_interrupted_run_leaves_unfinished_answers_open() -> None:
     state = state_of(
-        started(), *answer_events(1, 0, ["·"]), *answer_events(2, 1, ["·"], status=None), RunEnded(7, "interrupted", None)
+        started(),
+        *answer_events(1, 0, ["·"]),
+        *answer_events(2, 1, ["·"], status=None),
+        RunEnded(7, "interrupted", None),
     )
     assert [answer.status for answer in state.map.answers] == ["complete", "open"]
     assert state.phase == "interrupted"
