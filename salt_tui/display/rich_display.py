@@ -19,9 +19,12 @@ from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 8
 GROUP = 10
-"""A blank after every ten atoms keeps positions countable."""
+"""A blank after every ten atoms keeps positions countable; two blanks part the lines of an answer."""
 
-SIDE_COLUMNS = 34
+LABEL_COLUMNS = 14
+"""Columns of the name of the task in an answer row."""
+
+SIDE_COLUMNS = LABEL_COLUMNS + 20
 """Columns beside the atoms of an answer row: task, number, counts, status."""
 
 FIXED_ROWS = 7
@@ -137,21 +140,20 @@ def _legend(width: int) -> Text:
 
 
 def _answer_rows(answer: AnswerView, width: int) -> list[Text]:
-    lines = [cells for _, cells in sorted(answer.lines.items())] or [[]]
-    columns = max(GROUP, (width - SIDE_COLUMNS) // (GROUP + 1) * GROUP)
-    chunks = [cells[start : start + columns] for cells in lines for start in range(0, max(1, len(cells)), columns)]
-    rows = []
-    for number, chunk in enumerate(chunks):
-        row = Text(no_wrap=True, overflow="crop")
-        row.append(f"{answer.task[:14]:<14} {answer.position:>4} " if number == 0 else " " * 20)
-        for column, (status, confidence) in enumerate(chunk):
-            if column and column % GROUP == 0:
-                row.append(" ")
-            row.append(GLYPHS[status], style=cell_style(status, confidence))
-        if number == len(chunks) - 1:
-            row.append(_answer_end(answer))
-        rows.append(row)
-    return rows
+    columns = max(GROUP, width - SIDE_COLUMNS)
+    atoms = [Text(no_wrap=True, overflow="crop")]
+    for number, (_, cells) in enumerate(sorted(answer.lines.items())):
+        for column, (status, confidence) in enumerate(cells):
+            gap = "" if column % GROUP else " " if column else "  " if number else ""
+            if atoms[-1].cell_len + len(gap) >= columns:
+                atoms.append(Text(no_wrap=True, overflow="crop"))
+                gap = ""
+            atoms[-1].append(gap)
+            atoms[-1].append(GLYPHS[status], style=cell_style(status, confidence))
+    atoms[-1].append_text(_answer_end(answer))
+    heads = [f"{answer.task[:LABEL_COLUMNS]:<{LABEL_COLUMNS}} {answer.position:>4} "]
+    heads += [" " * len(heads[0])] * (len(atoms) - 1)
+    return [Text(head, no_wrap=True, overflow="crop").append_text(row) for head, row in zip(heads, atoms, strict=True)]
 
 
 def _answer_end(answer: AnswerView) -> Text:
