@@ -9,7 +9,7 @@ DEMO_DB := demo.db
 
 demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
 	@rm -f $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
-	$(BIN)/salt-tui run -m smollm2 --tasks all --difficulty trivial --limit 8 --seed 1 --db $(DEMO_DB)
+	$(BIN)/salt-tui run -m smollm2 --tasks all --difficulty trivial --limit 5 --seed 1 --db $(DEMO_DB)
 	@echo
 	@echo "Every atom is in $(DEMO_DB).  More: $(BIN)/salt-tui report --db $(DEMO_DB)"
 
