@@ -188,12 +188,26 @@ def resume(
 def report(
     run: RunArgument = "latest",
     output: Annotated[ReportFormat, typer.Option("--format", help="table, json, csv or md.")] = ReportFormat.TABLE,
+    unit: Annotated[str, typer.Option("--unit", help="atom, line, generation; joined by commas.")] = "",
+    function: Annotated[str, typer.Option("--function", help="Confidence functions, joined by commas.")] = "",
+    calibrator: Annotated[
+        str, typer.Option("--calibrator", help="Calibration maps, joined by commas; none: raw scores.")
+    ] = "",
+    full: Annotated[bool, typer.Option("--full", help="Every function with every map at every unit.")] = False,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Slice by task, difficulty, line, position or any stored column.")
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", help="Bootstrap draws for 95 % intervals; 0: none.")] = 1000,
     database: Database = None,
 ) -> int:
-    """Print how right and how calibrated a run is."""
+    """Print how right and how calibrated a run is, and by which function, map and unit."""
     from salt_tui.commands.report import print_report
+    from salt_tui.runner.row_selection import select_rows
 
-    return print_report(run, database, output.value)
+    units, functions, calibrators = map(_names, (unit, function, calibrator))
+    selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full)
+    chosen = bool(full or by or units or functions or calibrators)
+    return print_report(run, database, output.value, selection, chosen=chosen)
 
 
 @app.command()
@@ -258,6 +272,63 @@ def score(
     return score_file(file, aligned=aligned, unit=unit.value, compat=compat, json_output=json_output)
 
 
+@app.command()
+def metrics(
+    file: Annotated[Path, typer.Argument(help="CSV with a header: confidence, correct[, group].")],
+    confidence_column: Annotated[str, typer.Option("--confidence-column", help="Its name.")] = "confidence",
+    correct_column: Annotated[str, typer.Option("--correct-column", help="Its name; 0 or 1.")] = "correct",
+    group_column: Annotated[
+        str | None, typer.Option("--group-column", help="Its name: which answer a row is from; default: group.")
+    ] = None,
+    not_probability: Annotated[
+        bool, typer.Option("--not-probability", help="Any numbers; measures their ranking alone.")
+    ] = False,
+    lower_is_confident: Annotated[
+        bool, typer.Option("--lower-is-confident", help="For uncertainties, such as perplexity.")
+    ] = False,
+    json_output: JsonOption = False,
+) -> int:
+    """Measure a table of confidences and outcomes from anywhere."""
+    from salt_tui.commands.metrics import print_metrics
+
+    return print_metrics(
+        file,
+        confidence=confidence_column,
+        correct=correct_column,
+        group=group_column,
+        probability=not not_probability,
+        lower_is_confident=lower_is_confident,
+        json_output=json_output,
+    )
+
+
+@app.command()
+def calibrate(
+    method: Annotated[
+        str,
+        typer.Argument(help="z_sigmoid, minmax, binned:B, histogram:B, platt, isotonic, beta or temperature."),
+    ],
+    training: Annotated[Path, typer.Option("--fit", help="CSV with score and correct.")],
+    target: Annotated[Path, typer.Option("--apply", help="CSV with score.")],
+    score_column: Annotated[str, typer.Option("--score-column", help="Its name in both files.")] = "score",
+    correct_column: Annotated[str, typer.Option("--correct-column", help="Its name; 0 or 1.")] = "correct",
+    lower_is_confident: Annotated[
+        bool, typer.Option("--lower-is-confident", help="For scores such as perplexity.")
+    ] = False,
+) -> int:
+    """Fit a calibration map on one table and print the calibrated values of another."""
+    from salt_tui.commands.calibrate import print_calibrated
+
+    return print_calibrated(
+        method,
+        training,
+        target,
+        score=score_column,
+        correct=correct_column,
+        lower_is_confident=lower_is_confident,
+    )
+
+
 @models_app.command("list")
 def models_list(json_output: JsonOption = False) -> int:
     """List the models and whether their files are here."""
@@ -285,6 +356,10 @@ def doctor(
     from salt_tui.commands.doctor import examine
 
     return examine(model, json_output=json_output)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _gpu_layers(text: str) -> int | Literal["auto", "all"]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.runner.json_lines import read_rows
-from scoring.alignment import align
+from scoring.alignment import RELEASE_SCORES, align
 from scoring.answer_status import answer_status
 from scoring.correctness import UnitCounts
 from scoring.labels import UnitStatus, label_units
@@ -18,9 +18,6 @@ from tasks.answer import ReferenceUnits, parse_answer, split_reference
 from tasks.registry import task_for_release_name
 from tasks.release import release_answer, release_units
 from tasks.task import Task
-
-RELEASE_ALIGNMENT = (2, -1, -1)
-"""Match, mismatch and gap of the published release; ours are 1, 0, 0 (SALT appendix H)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +129,7 @@ def _of_unit(units: ReferenceUnits, unit: str) -> tuple[str, ...]:
 
 def _labels(given: tuple[str, ...], wanted: tuple[str, ...], status: str, options: LabelOptions) -> AnswerLabels:
     if options.aligned:
-        match, mismatch, gap = RELEASE_ALIGNMENT if options.compat else (1, 0, 0)
-        alignment = align(given, wanted, match=match, mismatch=mismatch, gap=gap)
+        alignment = align(given, wanted, **(RELEASE_SCORES if options.compat else {}))
         statuses, precision, recall = alignment.statuses, alignment.precision, alignment.recall
     else:
         statuses = label_units(given, wanted)

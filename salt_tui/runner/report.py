@@ -6,27 +6,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from salt_tui.store.queries import Queries, open_queries
-from salt_tui.store.records import UnitKind
+from salt_tui.runner.findings import (
+    CourseOfAnswers,
+    RateIntervals,
+    course_of_answers,
+    mean_confidences,
+    rate_intervals,
+)
+from salt_tui.runner.report_rows import (
+    GRANULARITIES,
+    USUAL,
+    WHOLE,
+    ReportRow,
+    RowChoice,
+    mark_best,
+    measure_rows,
+)
+from salt_tui.runner.row_selection import RowSelection
+from salt_tui.runner.slices import slice_parts
+from salt_tui.runner.task_scores import RAW, measure, raw_scores, task_units
+from salt_tui.store.queries import open_queries
 from salt_tui.store.results import StoredRun, TaskCounts, UnitColumns
-from salt_tui.store.schema import UNIT_STATUSES
-from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
+from scoring.confidence import HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, UnitCounts, mean_over_tasks
-from scoring.metrics import METRICS, evaluate_units
-from scoring.scored_units import ScoredUnits
 from scoring.value import Value
 
 RATES = ("precision", "recall", "redundancy", "ece", "auroc_macro", "auroc_micro")
 """The headline values of a task; ECE and AUROC are those of raw `HEADLINE_FUNCTION` over atoms."""
 
-GRANULARITIES: tuple[UnitKind, ...] = ("atom", "line", "generation")
-
-_IN_CONFIDENCE = tuple(UNIT_STATUSES.index(status) for status in ("correct", "wrong", "redundant"))
-"""Missing units have no confidence and abstained ones are left out of it (spec 2)."""
-
-_CORRECT = UNIT_STATUSES.index("correct")
+DIGEST_METRICS = ("accuracy", "ece", "brier", "nll", "auroc", "auroc_micro", "prr", "euro_auc")
+"""What the tables of a digest show; the others are in the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +65,34 @@ class TaskReport:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportRow:
-    """Every metric of one confidence function at one granularity: means over tasks, each task equal.
-
-    Attributes:
-        granularity: ``atom``, ``line`` or ``generation``.
-        function: name of the confidence function.
-        calibrator: name of the calibration map, ``none`` for raw scores.
-        n: units of all tasks.
-        values: by name of `scoring.metrics.METRICS`.
-    """
-
-    granularity: str
-    function: str
-    calibrator: str
-    n: int
-    values: Mapping[str, TaskMean]
-
-
-@dataclass(frozen=True, slots=True)
 class RunReport:
     """A whole run."""
 
     run: StoredRun
     tasks: tuple[TaskReport, ...]
     mean: Mapping[str, TaskMean]
+
+
+@dataclass(frozen=True, slots=True)
+class RunDigest:
+    """What the default report shows.
+
+    Attributes:
+        report: counts and rates per task.
+        rows: of atoms every function raw and by the usual map, and every map of the headline function; of lines and
+            whole answers the headline function; with the best marked.
+        tasks: raw headline function over atoms, one row per task.
+        rates: intervals of ``precision`` and ``recall``; empty without resamples.
+        says: mean raw headline function per task.
+        course: how atoms change along an answer.
+    """
+
+    report: RunReport
+    rows: tuple[ReportRow, ...]
+    tasks: tuple[ReportRow, ...]
+    rates: Mapping[str, RateIntervals]
+    says: Mapping[str, float]
+    course: CourseOfAnswers
 
 
 def report_run(database: Path, name: str) -> RunReport:
@@ -101,23 +113,57 @@ def report_run(database: Path, name: str) -> RunReport:
         return RunReport(queries.run_record(run), tasks, mean)
 
 
-def report_rows(database: Path, run: int) -> tuple[ReportRow, ...]:
-    """Measure every confidence function at every granularity, on raw scores."""
-    with open_queries(database) as queries:
-        return tuple(
-            _row(columns, function)
-            for columns in _columns_by_granularity(queries, run)
-            for function in CONFIDENCE_FUNCTIONS
-        )
+def report_rows(database: Path, run: int, choice: RowSelection) -> tuple[ReportRow, ...]:
+    """Measure the chosen rows, those of a slice after each other.
+
+    Raises:
+        StoreError: no such file or run.
+        UsageError: no column of that name to slice by.
+    """
+    found: list[ReportRow] = []
+    with open_queries(database) as queries, queries.snapshot():
+        for unit in choice.units:
+            columns = queries.unit_columns(run, unit, choice.rows.functions)
+            parts = (WHOLE,) if choice.by is None else slice_parts(queries, run, columns, choice.by)
+            found.extend(measure_rows(columns, choice.rows, parts))
+    return mark_best(found)
 
 
-def _columns_by_granularity(queries: Queries, run: int) -> list[UnitColumns]:
-    return [queries.unit_columns(run, kind) for kind in GRANULARITIES]
+def report_digest(database: Path, name: str, draws: int) -> RunDigest:
+    """Measure what answers the questions of a report: how right, how calibrated, by which signal, where it breaks.
+
+    Args:
+        database: the file.
+        name: number of the run or ``latest``.
+        draws: bootstrap resamples; 0 for no intervals.
+
+    Raises:
+        StoreError: no such file or run.
+    """
+    report = report_run(database, name)
+    rows: list[ReportRow] = []
+    with open_queries(database) as queries, queries.snapshot():
+        for unit in GRANULARITIES:
+            columns = queries.unit_columns(report.run.run, unit)
+            maps = USUAL if unit == "atom" else {HEADLINE_FUNCTION: (RAW,)}
+            rows.extend(measure_rows(columns, RowChoice(maps, DIGEST_METRICS, draws)))
+            if unit == "atom":
+                atoms = columns
+        by_task = slice_parts(queries, report.run.run, atoms, "task")
+    return RunDigest(
+        report=report,
+        rows=mark_best(rows),
+        tasks=measure_rows(atoms, RowChoice({HEADLINE_FUNCTION: (RAW,)}, DIGEST_METRICS, draws), by_task),
+        rates=rate_intervals(atoms, draws) if draws else {},
+        says=mean_confidences(atoms),
+        course=course_of_answers(atoms),
+    )
 
 
 def _task_report(counts: TaskCounts, columns: UnitColumns) -> TaskReport:
     units = UnitCounts(counts.correct, counts.wrong, counts.missing, counts.redundant, counts.abstained)
-    metrics = evaluate_units(_scored_units(columns, counts.task, HEADLINE_FUNCTION), ("ece", "auroc", "auroc_micro"))
+    raw = raw_scores(columns, task_units(columns, counts.task), HEADLINE_FUNCTION)
+    metrics = measure(raw, ("ece", "auroc", "auroc_micro"))
     return TaskReport(
         task=counts.task,
         answers=counts.done,
@@ -135,31 +181,4 @@ def _task_report(counts: TaskCounts, columns: UnitColumns) -> TaskReport:
             "auroc_micro": metrics["auroc_micro"],
         },
         statuses=dict(counts.statuses),
-    )
-
-
-def _scored_units(columns: UnitColumns, task: str, function: str) -> ScoredUnits:
-    here = np.isin(columns.status, _IN_CONFIDENCE)
-    if task in columns.task_names:
-        here &= columns.task == columns.task_names.index(task)
-    else:
-        here &= False
-    scores = CONFIDENCE_FUNCTIONS[function].oriented(columns.confidences[function][here])
-    return ScoredUnits.from_columns(scores, columns.status[here] == _CORRECT, columns.generation[here])
-
-
-def _row(columns: UnitColumns, function: str) -> ReportRow:
-    probability = not CONFIDENCE_FUNCTIONS[function].needs_calibration
-    by_task = {
-        task: evaluate_units(_scored_units(columns, task, function), probability=probability)
-        for task in columns.task_names
-    }
-    return ReportRow(
-        granularity=columns.kind,
-        function=function,
-        calibrator="none",
-        n=int(np.isin(columns.status, _IN_CONFIDENCE).sum()),
-        values={
-            metric: mean_over_tasks({task: values[metric] for task, values in by_task.items()}) for metric in METRICS
-        },
     )

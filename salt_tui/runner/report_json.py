@@ -6,8 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from salt_tui.runner.report import RATES, ReportRow, RunReport, TaskReport
+from salt_tui.runner.report import RATES, RunReport, TaskReport
+from salt_tui.runner.report_rows import ReportRow
+from salt_tui.runner.row_selection import RowSelection
+from scoring.benchmark_intervals import RESAMPLED
 from scoring.correctness import TaskMean
+from scoring.intervals import Interval
 
 
 def run_data(report: RunReport) -> dict[str, Any]:
@@ -30,20 +34,71 @@ def run_data(report: RunReport) -> dict[str, Any]:
     }
 
 
-def report_data(report: RunReport, rows: Sequence[ReportRow]) -> dict[str, Any]:
+def report_data(report: RunReport, rows: Sequence[ReportRow], selection: RowSelection) -> dict[str, Any]:
     """Return the object of ``report --format json``."""
-    return {**run_data(report), "rows": [row_data(row) for row in rows]}
+    data = {**run_data(report), "rows": [row_data(row) for row in rows], "draws": selection.rows.draws}
+    if selection.left_out:
+        data["rows_left_out"] = {"count": selection.left_out, "reason": "not usual; --full measures every row"}
+    return data
 
 
 def row_data(row: ReportRow) -> dict[str, Any]:
-    """Return one row of ``report``."""
+    """Return one row of ``report``: means over tasks, their intervals, and what is not in them and why."""
     return {
         "granularity": row.granularity,
         "function": row.function,
         "calibrator": row.calibrator,
+        **({} if row.part is None else {"part": row.part}),
         "n": row.n,
+        "answers": row.answers,
         **_means(row.values),
+        "reasons": {name: why(mean) for name, mean in row.values.items() if mean.mean.reason is not None},
+        "intervals": {name: _ends(interval) for name, interval in row.intervals.items()},
+        "units_left_out": dict(row.units_left_out),
+        "auroc_micro_by_task": {
+            task: {
+                "generations": inside.generations,
+                "left_out": inside.left_out,
+                "pair_weighted": inside.pair_weighted.value,
+            }
+            for task, inside in row.inside_answers.items()
+        },
+        "best_function": list(row.best_function),
+        "best_map": list(row.best_map),
+        "notes": list(row.notes),
     }
+
+
+def row_record(row: ReportRow) -> dict[str, str | int | float | None]:
+    """Return one row of ``report --format csv``; every row has the same names."""
+    record: dict[str, str | int | float | None] = {
+        "granularity": row.granularity,
+        "function": row.function,
+        "calibrator": row.calibrator,
+        **({} if row.part is None else {"part": row.part}),
+        "n": row.n,
+        "answers": row.answers,
+        **{name: mean.mean.value for name, mean in row.values.items()},
+    }
+    for name in RESAMPLED:
+        if name in row.values:
+            interval = row.intervals.get(name)
+            record[f"{name}_low"] = None if interval is None else interval.low
+            record[f"{name}_high"] = None if interval is None else interval.high
+    record["units_left_out"] = "; ".join(f"{reason}: {count}" for reason, count in row.units_left_out.items())
+    record["reasons"] = "; ".join(
+        f"{name}: {why(mean)}" for name, mean in row.values.items() if mean.mean.reason is not None
+    )
+    return record
+
+
+def why(mean: TaskMean) -> str:
+    """Return why no task has a value; the reason alone where all share it."""
+    return "; ".join(dict.fromkeys(mean.left_out.values())) or mean.mean.reason or ""
+
+
+def _ends(interval: Interval) -> list[float] | None:
+    return None if interval.low is None or interval.high is None else [interval.low, interval.high]
 
 
 def _task_data(task: TaskReport) -> dict[str, Any]:

@@ -1,0 +1,416 @@
+"""The tables of ``salt-tui report``: each answers one question, at 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isinf
+
+from salt_tui.commands.text_tables import BEST, TextTable, interval_text, number, value_text, with_interval
+from salt_tui.runner.report import RATES, RunDigest, RunReport, TaskReport
+from salt_tui.runner.report_rows import USUAL_MAP, ReportRow
+from salt_tui.runner.task_scores import RAW
+from salt_tui.visible_text import visible
+from scoring.analyses_position import TaskCurve
+from scoring.confidence import HEADLINE_FUNCTION
+from scoring.intervals import Interval
+from scoring.metrics import METRICS, Metric
+
+RATE_HEADS = {
+    "precision": "prec.",
+    "recall": "recall",
+    "redundancy": "redun.",
+    "ece": "ECE",
+    "auroc_macro": "AUROC",
+    "auroc_micro": "micro",
+}
+MEAN = "mean of tasks"
+BAR = 20
+"""Cells of a bar from 0 to 1."""
+
+_ROW_HEADS = {
+    "accuracy": "right",
+    "ece": "ECE",
+    "brier": "Brier",
+    "nll": "NLL",
+    "auroc": "AUROC",
+    "auroc_micro": "micro",
+    "prr": "PRR",
+    "euro_auc": "EURO",
+}
+
+
+def title_of(report: RunReport) -> str:
+    """Return the line that names a run."""
+    run = report.run
+    return f"run {run.run} · {visible(run.model.name)} · {visible(run.model.description)} · {run.state}"
+
+
+def summary_table(report: RunReport) -> TextTable:
+    """Return all rates of every task."""
+    rows = [(*_counts(task), *(value_text(task.values[rate]) for rate in RATES)) for task in report.tasks]
+    rows.append((MEAN, "", "", "", *(value_text(report.mean[rate].mean) for rate in RATES)))
+    return TextTable("", ("task", "answers", "atoms", "right", *RATE_HEADS.values()), tuple(rows))
+
+
+def summary_notes(report: RunReport) -> list[str]:
+    """Return what was left out, why values are missing, and how to read the rates."""
+    notes = left_out_notes(report)
+    for task in report.tasks:
+        notes.extend(
+            f"{task.task}: no {', '.join(RATE_HEADS[rate] for rate in rates)}: {reason}"
+            for reason, rates in _by_reason(task).items()
+        )
+    notes.append("ECE and AUROC: of atoms by raw max_probability. Lower ECE and redundancy are better,")
+    notes.append("higher precision, recall and AUROC (0.5 is chance; micro: inside answers).")
+    notes.extend(f"warning: {visible(warning)}" for warning in report.run.record.warnings)
+    return notes
+
+
+def left_out_notes(report: RunReport, *, brief: bool = False) -> list[str]:
+    """Return what became of the answers of every task; briefly: only where not all are complete."""
+    notes = []
+    for task in report.tasks:
+        if brief and dict(task.statuses) == {"complete": task.planned}:
+            continue
+        statuses = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in task.statuses.items())
+        left_out = f"; {task.left_out} left out of every rate" if task.left_out else ""
+        notes.append(f"{task.task}: {statuses or 'no answer yet'}{left_out}")
+    return notes
+
+
+def digest_tables(digest: RunDigest) -> list[TextTable]:
+    """Return one table per question."""
+    return [
+        how_right(digest),
+        how_calibrated(digest),
+        which_function(digest),
+        which_map(digest),
+        which_unit(digest),
+        along_the_answer(digest),
+        after_right_atoms(digest),
+    ]
+
+
+def how_right(digest: RunDigest) -> TextTable:
+    """Return precision, recall and redundancy per task."""
+    report = digest.report
+
+    def interval(rate: str, task: str | None) -> Interval | None:
+        found = digest.rates.get(rate)
+        return None if found is None else found.mean if task is None else found.tasks.get(task)
+
+    rows = [
+        (
+            task.task,
+            f"{task.answers}/{task.planned}",
+            str(task.atoms),
+            *(with_interval(task.values[rate], interval(rate, task.task)) for rate in ("precision", "recall")),
+            value_text(task.values["redundancy"]),
+        )
+        for task in report.tasks
+    ]
+    mean = {rate: report.mean[rate].mean for rate in RATES}
+    rows.append(
+        (
+            MEAN,
+            "",
+            "",
+            *(with_interval(mean[rate], interval(rate, None)) for rate in ("precision", "recall")),
+            value_text(mean["redundancy"]),
+        )
+    )
+    heads = ("task", "answers", "atoms", f"{'precision':<16}", f"{'recall':<16}", "redun.")
+    notes = ("precision ↑ right of the atoms written, recall ↑ right of those asked for, redundancy ↓",)
+    return TextTable("How right is it?", heads, tuple(rows), notes=notes)
+
+
+def how_calibrated(digest: RunDigest) -> TextTable:
+    """Return calibration and ranking of the headline confidence per task."""
+    whole = find(digest.rows, "atom", HEADLINE_FUNCTION, RAW)
+    says = digest.says
+    rows = [_calibrated(row.part or "", row, number(says.get(row.part or ""))) for row in digest.tasks]
+    average = sum(says.values()) / len(says) if says else None
+    rows.append(_calibrated(MEAN, whole, number(average)))
+    heads = ("task", "n", "right", "says", f"{'ECE':<16}", f"{'AUROC':<16}", "micro")
+    notes = (
+        f"atoms by raw {HEADLINE_FUNCTION}: its mean under “says”, beside the share that is right",
+        "ECE ↓ 0 is calibrated; AUROC ↑ right above wrong, .5 is chance; micro ↑ inside answers",
+        "[95 %] by drawing whole answers again; that adds noise, so a small ECE can lie below its own",
+        *inside_answers_note(whole),
+    )
+    return TextTable("Does it know? How calibrated, how well ranked", heads, tuple(rows), notes=notes)
+
+
+def _calibrated(label: str, row: ReportRow, says: str) -> tuple[str, ...]:
+    return (
+        label,
+        str(row.n),
+        value_text(row.values["accuracy"].mean),
+        says,
+        with_interval(row.values["ece"].mean, row.intervals.get("ece")),
+        with_interval(row.values["auroc"].mean, row.intervals.get("auroc")),
+        value_text(row.values["auroc_micro"].mean),
+    )
+
+
+def which_function(digest: RunDigest) -> TextTable:
+    """Return every confidence function over atoms."""
+    raw = [row for row in digest.rows if row.granularity == "atom" and row.calibrator == RAW]
+    rows = []
+    for row in raw:
+        mapped = find(digest.rows, "atom", row.function, USUAL_MAP)
+        rows.append(
+            (
+                row.function,
+                _marked(row, "auroc", row.best_function, interval=True),
+                _marked(row, "auroc_micro", row.best_function),
+                _marked(row, "prr", row.best_function),
+                _marked(row, "ece", row.best_function),
+                _marked(mapped, "ece", mapped.best_function),
+                _marked(mapped, "brier", mapped.best_function),
+                _marked(mapped, "euro_auc", mapped.best_function),
+            )
+        )
+    heads = ("function", f"{'AUROC ↑':<17}", "micro ↑", "PRR ↑", "ECE ↓", "ECE′↓", "Brier′↓", "EURO′↑")
+    notes = (
+        f"n {raw[0].n if raw else 0} atoms, means over tasks; ′ after {USUAL_MAP}, fitted on other answers (5 folds)",
+        *_best_note(raw, "function"),
+        f"{undefined_text(raw)}",
+    )
+    return TextTable("Which confidence function?", heads, tuple(rows), notes=tuple(filter(None, notes)))
+
+
+def which_map(digest: RunDigest) -> TextTable:
+    """Return every map of the headline function over atoms."""
+    chosen = [row for row in digest.rows if row.granularity == "atom" and row.function == HEADLINE_FUNCTION]
+    rows = tuple(
+        (
+            "raw" if row.calibrator == RAW else row.calibrator,
+            _marked(row, "ece", row.best_map, interval=True),
+            _marked(row, "brier", row.best_map),
+            _marked(row, "nll", row.best_map),
+            _marked(row, "auroc", row.best_map),
+            _marked(row, "euro_auc", row.best_map),
+        )
+        for row in chosen
+    )
+    heads = ("map", f"{'ECE ↓':<17}", "Brier ↓", "NLL ↓", "AUROC ↑", "EURO ↑")
+    notes = (
+        f"n {chosen[0].n} atoms by {HEADLINE_FUNCTION}, means over tasks; maps fitted on other answers (5 folds)",
+        *_best_note(chosen, "map"),
+        undefined_text(chosen),
+    )
+    return TextTable("Which calibration map?", heads, rows, notes=tuple(filter(None, notes)))
+
+
+def which_unit(digest: RunDigest) -> TextTable:
+    """Return the headline function at every granularity."""
+    chosen = [row for row in digest.rows if row.function == HEADLINE_FUNCTION and row.calibrator == RAW]
+    rows = tuple(
+        (
+            row.granularity,
+            str(row.n),
+            value_text(row.values["accuracy"].mean),
+            with_interval(row.values["ece"].mean, row.intervals.get("ece")),
+            with_interval(row.values["auroc"].mean, row.intervals.get("auroc")),
+            value_text(row.values["auroc_micro"].mean),
+            value_text(row.values["prr"].mean),
+        )
+        for row in chosen
+    )
+    heads = ("unit", "n", "right", f"{'ECE ↓':<16}", f"{'AUROC ↑':<16}", "micro ↑", "PRR ↑")
+    notes = (f"raw {HEADLINE_FUNCTION}, means over tasks; a line or answer is right when all of it is",)
+    return TextTable(
+        "Atoms, lines or whole answers?", heads, rows, notes=(*notes, *filter(None, [undefined_text(chosen)]))
+    )
+
+
+def along_the_answer(digest: RunDigest) -> TextTable:
+    """Return correctness and calibration by relative position."""
+    right, error = digest.course.correctness, digest.course.calibration
+    errors = error.mean or (None,) * len(right.mean)
+    rows = tuple(
+        (
+            f"{number(low, 1)}–{number(high, 1)}",
+            str(_units(right.tasks.values(), place)),
+            number(right.mean[place]),
+            bar(right.mean[place]),
+            number(errors[place]),
+        )
+        for place, (low, high) in enumerate(zip(right.edges, right.edges[1:], strict=False))
+    )
+    heads = ("part", "n", "right ↑", f"{'0':<{BAR - 1}}1", "ECE ↓")
+    notes = ("tenths of the answer as written, means over tasks",)
+    return TextTable("Does it get worse along the answer?", heads, rows, notes=notes)
+
+
+def after_right_atoms(digest: RunDigest) -> TextTable:
+    """Return correctness by the share of right atoms before."""
+    curve = digest.course.history
+    rows = tuple(
+        (
+            f"{number(low, 1)}–{number(high, 1)}",
+            str(_units(curve.tasks.values(), place)),
+            number(curve.mean[place]),
+            bar(curve.mean[place]),
+        )
+        for place, (low, high) in enumerate(zip(curve.edges, curve.edges[1:], strict=False))
+    )
+    heads = ("right before", "n", "right ↑", f"{'0':<{BAR - 1}}1")
+    notes = ("atoms by the share of right atoms before them in the answer, means over tasks",)
+    return TextTable("Do earlier errors go with later ones?", heads, rows, notes=notes)
+
+
+def rows_tables(rows: Sequence[ReportRow], by: str | None) -> list[TextTable]:
+    """Return chosen rows: one table per map, of functions; of a single function the maps; or of a slice the parts."""
+    if by is not None:
+        head, label = by, lambda row: visible(row.part or "", 22)
+    elif len({row.function for row in rows}) == 1:
+        head, label = "map", _map
+    else:
+        head, label = "function", lambda row: row.function
+    groups: dict[str, list[ReportRow]] = {}
+    for row in rows:
+        names = [] if head == "function" else [row.function]
+        names.extend([] if head == "map" else [_map(row)])
+        groups.setdefault(" · ".join([f"{row.granularity}s", *names]), []).append(row)
+    return [_rows_table(title, group, head, label) for title, group in groups.items()]
+
+
+def _rows_table(title: str, rows: Sequence[ReportRow], head: str, label: Callable[[ReportRow], str]) -> TextTable:
+    def best(row: ReportRow) -> Sequence[str]:
+        return row.best_map if head == "map" else row.best_function if head == "function" else ()
+
+    cells = tuple(
+        (
+            label(row),
+            str(row.n),
+            value_text(row.values["accuracy"].mean),
+            _marked(row, "ece", best(row), interval=True),
+            _marked(row, "brier", best(row)),
+            _marked(row, "auroc", best(row), interval=True),
+            _marked(row, "auroc_micro", best(row)),
+        )
+        for row in rows
+    )
+    heads = (head, "n", "right", f"{'ECE ↓':<17}", "Brier↓", f"{'AUROC ↑':<17}", "micro↑")
+    notes = list(dict.fromkeys(filter(None, [undefined_text(rows), left_out_text(rows)])))
+    if head in {"function", "map"}:
+        notes.extend(_best_note(rows, head))
+    return TextTable(title, heads, cells, notes=tuple(notes))
+
+
+def row_table(row: ReportRow) -> TextTable:
+    """Return every metric of a single row, one per line."""
+    rows = tuple(
+        (
+            METRICS[name].title,
+            value_text(mean.mean),
+            interval_text(row.intervals.get(name)),
+            direction(METRICS[name]),
+            range_text(METRICS[name]),
+            reason_text(mean.mean.reason, mean.left_out),
+        )
+        for name, mean in row.values.items()
+    )
+    title = f"{row.granularity}s · {row.function} · {_map(row)} · n {row.n} in {row.answers} answers"
+    notes = tuple(filter(None, [left_out_text([row]), *inside_answers_note(row), *row.notes]))
+    return TextTable(title, ("metric", "value", "95 %", "", "range", ""), rows, left=6, notes=notes)
+
+
+def direction(metric: Metric) -> str:
+    """Return an arrow to the better side, nothing for a metric that is neither good nor bad."""
+    return {True: "↑", False: "↓", None: ""}[metric.higher_is_better]
+
+
+def range_text(metric: Metric) -> str:
+    """Return ``0..1``."""
+    return f"{metric.minimum:g}..{'∞' if isinf(metric.maximum) else f'{metric.maximum:g}'}"
+
+
+def find(rows: Sequence[ReportRow], unit: str, function: str, name: str) -> ReportRow:
+    """Return the row of a granularity, function and map."""
+    return next(row for row in rows if (row.granularity, row.function, row.calibrator) == (unit, function, name))
+
+
+def bar(share: float | None) -> str:
+    """Return a bar of up to `BAR` cells; a share of 0 has none."""
+    return "" if share is None else f"{'█' * round(share * BAR):<{BAR}}"
+
+
+def undefined_text(rows: Sequence[ReportRow]) -> str:
+    """Return why values of these rows are missing, each reason once, with the tasks that a mean leaves out."""
+    reasons: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for name in _ROW_HEADS:
+            if name in row.values:
+                for task, reason in row.values[name].left_out.items():
+                    reasons.setdefault(reason, {})[task] = None
+    tasks = max((len(row.by_task) for row in rows), default=0)
+    parts = [
+        f"{reason} ({', '.join(names) if len(names) < min(tasks, 4) else f'{len(names)} of {tasks} tasks'})"
+        for reason, names in reasons.items()
+    ]
+    return f"–, or left out of a mean: {'; '.join(parts)}" if parts else ""
+
+
+def left_out_text(rows: Sequence[ReportRow]) -> str:
+    """Return how many units are not in n, and why; of several rows, from which to which number."""
+    reasons = dict.fromkeys(reason for row in rows for reason in row.units_left_out)
+    counts = {reason: [row.units_left_out.get(reason, 0) for row in rows] for reason in reasons}
+    parts = [
+        f"{reason} {min(found)}" if min(found) == max(found) else f"{reason} {min(found)} to {max(found)}"
+        for reason, found in counts.items()
+    ]
+    return f"left out of n: {', '.join(parts)}" if parts else ""
+
+
+def inside_answers_note(row: ReportRow) -> list[str]:
+    """Return how many answers micro AUROC could use."""
+    used = sum(inside.generations for inside in row.inside_answers.values())
+    left_out = sum(inside.left_out for inside in row.inside_answers.values())
+    return [f"micro: {used} of {used + left_out} answers hold right and wrong {row.granularity}s"] if left_out else []
+
+
+def reason_text(reason: str | None, left_out: Mapping[str, str]) -> str:
+    """Return why a mean is undefined or what it leaves out."""
+    if not left_out:
+        return reason or ""
+    reasons = "; ".join(dict.fromkeys(left_out.values()))
+    return reasons if reason else f"without {', '.join(left_out)}: {reasons}"
+
+
+def _counts(task: TaskReport) -> tuple[str, ...]:
+    return (task.task, f"{task.answers}/{task.planned}", str(task.atoms), str(task.correct))
+
+
+def _marked(row: ReportRow, metric: str, best: Sequence[str], *, interval: bool = False) -> str:
+    mean = row.values[metric].mean
+    text = with_interval(mean, row.intervals.get(metric)) if interval else value_text(mean)
+    mark = BEST if metric in best else " "
+    return f"{mark}{text}"
+
+
+def _best_note(rows: Sequence[ReportRow], what: str) -> list[str]:
+    tasks = max((len(row.by_task) for row in rows), default=0)
+    if tasks < 5:
+        return [f"no {BEST}: the paired test over tasks needs 5, there are {tasks}"] if len(rows) > 1 else []
+    if any(row.best_map if what == "map" else row.best_function for row in rows):
+        return [f"{BEST} best {what}, by one-sided paired Wilcoxon tests over {tasks} tasks, p < .05, uncorrected"]
+    return [f"no {BEST}: no {what} is better by the paired Wilcoxon test over {tasks} tasks"]
+
+
+def _by_reason(task: TaskReport) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for rate, value in task.values.items():
+        if value.reason is not None:
+            reasons.setdefault(value.reason, []).append(rate)
+    return reasons
+
+
+def _map(row: ReportRow) -> str:
+    return "raw" if row.calibrator == RAW else row.calibrator
+
+
+def _units(curves: Iterable[TaskCurve], place: int) -> int:
+    return sum(curve.units[place] for curve in curves)

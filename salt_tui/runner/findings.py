@@ -1,0 +1,128 @@
+"""What a report says beside its rows: intervals of precision and recall, atoms or lines, the course of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from salt_tui.runner.report_rows import ReportRow
+from salt_tui.runner.task_scores import RAW
+from salt_tui.store.results import UnitColumns
+from salt_tui.store.schema import UNIT_STATUSES
+from scoring.analyses_comparison import GranularityComparison, compare_granularities
+from scoring.analyses_position import (
+    Curve,
+    calibration_by_position,
+    correctness_by_history,
+    correctness_by_position,
+)
+from scoring.benchmark_intervals import draw_generations, interval_of, mean_over_tasks_of_draws
+from scoring.confidence import HEADLINE_FUNCTION
+from scoring.cross_fitting import DEFAULT_SEED
+from scoring.intervals import Interval
+from scoring.metrics import METRICS
+
+HISTORY_BINS = 5
+
+_CORRECT, _WRONG, _MISSING, _REDUNDANT, _ABSTAINED = (
+    UNIT_STATUSES.index(status) for status in ("correct", "wrong", "missing", "redundant", "abstained")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CourseOfAnswers:
+    """How atoms change along an answer; every curve is the mean over tasks, each task equal.
+
+    Attributes:
+        correctness: share of right atoms by relative position, in tenths.
+        calibration: ECE of raw `HEADLINE_FUNCTION` by relative position, in tenths.
+        history: share of right atoms by the share of right atoms before them, in fifths.
+    """
+
+    correctness: Curve
+    calibration: Curve
+    history: Curve
+
+
+@dataclass(frozen=True, slots=True)
+class RateIntervals:
+    """Intervals of precision or recall.
+
+    Attributes:
+        tasks: per task.
+        mean: of the mean over tasks; None without a task.
+    """
+
+    tasks: Mapping[str, Interval]
+    mean: Interval | None
+
+
+def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
+    """Return the curves of a run's atoms; missing atoms have no position and are left out."""
+    generated = columns.status != _MISSING
+    answers, answer = np.unique(columns.generation[generated], return_inverse=True)
+    length = np.bincount(answer, minlength=answers.size)[answer]
+    correct = columns.status[generated] == _CORRECT
+    index, task = columns.index[generated], columns.task[generated]
+    scores = columns.confidences[HEADLINE_FUNCTION][generated]
+    scored = ~np.isnan(scores) & (columns.status[generated] != _ABSTAINED)
+    return CourseOfAnswers(
+        correctness=correctness_by_position(correct, index, length, task).rate,
+        calibration=calibration_by_position(
+            scores[scored], correct[scored], index[scored], length[scored], task[scored]
+        ),
+        history=correctness_by_history(correct, index, columns.generation[generated], task, HISTORY_BINS),
+    )
+
+
+def rate_intervals(columns: UnitColumns, draws: int) -> dict[str, RateIntervals]:
+    """Return intervals of ``precision`` and ``recall``, by drawing answers inside each task."""
+    generator = np.random.default_rng(DEFAULT_SEED)
+    resampled: dict[str, dict[str, np.ndarray]] = {"precision": {}, "recall": {}}
+    answers: dict[str, int] = {}
+    for code, task in enumerate(columns.task_names):
+        here = columns.task == code
+        numbers, answer = np.unique(columns.generation[here], return_inverse=True)
+        status = columns.status[here]
+        weights = draw_generations(numbers.size, draws, generator)
+        right, generated, wanted = (
+            weights @ np.bincount(answer, weights=chosen, minlength=numbers.size)
+            for chosen in (status == _CORRECT, status != _MISSING, status != _REDUNDANT)
+        )
+        answers[task] = int(numbers.size)
+        for rate, denominator in (("precision", generated), ("recall", wanted)):
+            resampled[rate][task] = np.divide(right, denominator, out=np.full(draws, np.nan), where=denominator > 0)
+    return {rate: _rate_intervals(tasks, answers) for rate, tasks in resampled.items()}
+
+
+def _rate_intervals(resampled: Mapping[str, np.ndarray], answers: Mapping[str, int]) -> RateIntervals:
+    tasks = {task: interval_of(values, generations=answers[task]) for task, values in resampled.items()}
+    known = {task: values for task, values in resampled.items() if not np.isnan(values).all()}
+    mean = None
+    if known:
+        mean = interval_of(mean_over_tasks_of_draws(known), generations=min(answers[task] for task in known))
+    return RateIntervals(tasks, mean)
+
+
+def mean_confidences(columns: UnitColumns) -> dict[str, float]:
+    """Return the mean raw `HEADLINE_FUNCTION` of each task that has a unit in confidence metrics."""
+    scores = columns.confidences[HEADLINE_FUNCTION]
+    counted = ~np.isnan(scores) & (columns.status != _MISSING) & (columns.status != _ABSTAINED)
+    return {
+        task: float(scores[chosen].mean())
+        for code, task in enumerate(columns.task_names)
+        if (chosen := counted & (columns.task == code)).any()
+    }
+
+
+def atoms_against_lines(rows: Sequence[ReportRow], metric: str) -> GranularityComparison | None:
+    """Compare atoms with lines in one metric of raw `HEADLINE_FUNCTION`; None unless both were measured."""
+    found = {row.granularity: row for row in rows if row.function == HEADLINE_FUNCTION and row.calibrator == RAW}
+    direction = METRICS[metric].higher_is_better
+    if direction is None or not {"atom", "line"} <= found.keys():
+        return None
+    tasks = [task for task in found["atom"].by_task if task in found["line"].by_task]
+    atoms, lines = ([found[unit].by_task[task][metric].value for task in tasks] for unit in ("atom", "line"))
+    return compare_granularities(atoms, lines, tasks, higher_is_better=direction)

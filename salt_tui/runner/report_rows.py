@@ -1,0 +1,315 @@
+"""The rows of a report: every metric per granularity, confidence function and calibration map, as means over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salt_tui.runner.task_scores import (
+    RAW,
+    FloatArray,
+    TaskScores,
+    TaskUnits,
+    calibrated_scores,
+    measure,
+    measure_inside_answers,
+    raw_scores,
+    resample,
+    task_units,
+)
+from salt_tui.store.records import UnitKind
+from salt_tui.store.results import UnitColumns
+from salt_tui.store.schema import UNIT_STATUSES
+from scoring.analyses_comparison import compare
+from scoring.benchmark_intervals import draw_generations, interval_of, mean_over_tasks_of_draws
+from scoring.calibrators import CALIBRATORS
+from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
+from scoring.correctness import TaskMean, mean_over_tasks
+from scoring.cross_fitting import DEFAULT_SEED
+from scoring.intervals import DRAWS, Interval
+from scoring.metrics import METRICS
+from scoring.ranking import MicroAuroc
+from scoring.value import Value
+
+GRANULARITIES: tuple[UnitKind, ...] = ("atom", "line", "generation")
+
+MAPS: tuple[str, ...] = (RAW, *CALIBRATORS)
+"""Raw scores and every registered map."""
+
+EVERYTHING: Mapping[str, tuple[str, ...]] = dict.fromkeys(CONFIDENCE_FUNCTIONS, MAPS)
+"""Every function with every map."""
+
+USUAL_MAP = "isotonic"
+"""The map by which functions that are no probabilities can be compared in calibration."""
+
+USUAL: Mapping[str, tuple[str, ...]] = {
+    name: MAPS if name == HEADLINE_FUNCTION else (RAW, USUAL_MAP) for name in CONFIDENCE_FUNCTIONS
+}
+"""Every function raw and by `USUAL_MAP`, and every map of `HEADLINE_FUNCTION`: a quarter of the time of all."""
+
+FEWEST_CELLS = 5
+"""With fewer paired cells no one-sided Wilcoxon test reaches p < 0.05."""
+
+NO_CONFIDENCE = "no confidence"
+
+
+@dataclass(frozen=True, slots=True)
+class RowChoice:
+    """Which rows are measured, with which metrics and intervals.
+
+    Attributes:
+        maps: per confidence function the names of its maps, `RAW` for raw scores.
+        metrics: names of `METRICS`.
+        draws: bootstrap resamples of the answers of a task; 0 for no intervals.
+    """
+
+    maps: Mapping[str, tuple[str, ...]]
+    metrics: tuple[str, ...] = tuple(METRICS)
+    draws: int = DRAWS
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The confidence functions."""
+        return tuple(self.maps)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """Every metric of one confidence function and map at one granularity: means over tasks, each task equal.
+
+    Attributes:
+        granularity: ``atom``, ``line`` or ``generation``.
+        function: name of the confidence function.
+        calibrator: name of the calibration map, ``none`` for raw scores.
+        part: value of the column that the report is sliced by; None for the whole.
+        n: units of all tasks with a score.
+        answers: answers that these units come from.
+        values: by name of `scoring.metrics.METRICS`.
+        by_task: the same for every task.
+        intervals: of the means, for the metrics that have one.
+        inside_answers: what micro AUROC is made of, per task.
+        units_left_out: how many units are not in `n`, by reason; none where it is 0.
+        notes: what the fits of the map had to say, with the task.
+        best_function: metrics in which no other function is as good at this granularity and map, by the paired test.
+        best_map: metrics in which no other map is as good at this granularity and function, by the paired test.
+    """
+
+    granularity: str
+    function: str
+    calibrator: str
+    part: str | None
+    n: int
+    answers: int
+    values: Mapping[str, TaskMean]
+    by_task: Mapping[str, Mapping[str, Value]]
+    intervals: Mapping[str, Interval]
+    inside_answers: Mapping[str, MicroAuroc]
+    units_left_out: Mapping[str, int]
+    notes: tuple[str, ...]
+    best_function: tuple[str, ...] = ()
+    best_map: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A slice of the units of a run; the mask is over its columns."""
+
+    label: str | None
+    mask: NDArray[np.bool_] | None
+
+
+WHOLE = Part(None, None)
+
+
+def measure_rows(columns: UnitColumns, choice: RowChoice, parts: Sequence[Part] = (WHOLE,)) -> tuple[ReportRow, ...]:
+    """Measure every chosen row of one granularity, function by function, map by map.
+
+    Args:
+        columns: the units of the run at this granularity, with the chosen functions.
+        choice: what to measure.
+        parts: slices of the units; maps are fitted on the whole run in any case.
+
+    Raises:
+        ValueError: for the name of a map; names the nearest.
+    """
+    tasks = [task_units(columns, task) for task in columns.task_names]
+    generator = np.random.default_rng(DEFAULT_SEED)
+    # The same answers are drawn for every function and map, so that their intervals can be compared.
+    draws = {units.task: draw_generations(units.generations, choice.draws, generator) for units in tasks}
+    return tuple(
+        row
+        for function in choice.functions
+        for row in _rows_of_function(columns, tasks, draws, function, choice, parts)
+    )
+
+
+def mark_best(rows: Sequence[ReportRow]) -> tuple[ReportRow, ...]:
+    """Say in which metrics a row's function, and its map, is the best that the paired test supports.
+
+    One-sided Wilcoxon tests over the tasks of the run, of every function against every other at the same granularity
+    and map, and of every map at the same granularity and function (spec 6); only where all that were measured
+    anywhere can be compared.
+    """
+    functions = _winners(rows, [(row.granularity, row.calibrator, row.part) for row in rows])
+    maps = _winners(rows, [(row.granularity, row.function, row.part) for row in rows])
+    return tuple(
+        replace(row, best_function=functions.get(number, ()), best_map=maps.get(number, ()))
+        for number, row in enumerate(rows)
+    )
+
+
+def _rows_of_function(
+    columns: UnitColumns,
+    tasks: Sequence[TaskUnits],
+    draws: Mapping[str, FloatArray],
+    function: str,
+    choice: RowChoice,
+    parts: Sequence[Part],
+) -> list[ReportRow]:
+    raw = {units.task: raw_scores(columns, units, function) for units in tasks}
+    known = [
+        {task: _Cell.of(_part(scores, part), draws[task], choice) for task, scores in raw.items()} for part in parts
+    ]
+    rows = []
+    for name in choice.maps[function]:
+        mapped = {task: calibrated_scores(scores, function, name) for task, scores in raw.items()}
+        for part, raw_cells in zip(parts, known, strict=True):
+            cells = raw_cells
+            if name != RAW:
+                cells = {
+                    task: _Cell.of_map(
+                        _part(scores, part), draws[task], choice, raw_cells[task], scores.ranking is raw[task].ranking
+                    )
+                    for task, scores in mapped.items()
+                }
+            rows.append(_row(columns, function, name, part, cells, mapped, choice))
+    return rows
+
+
+def _part(scores: TaskScores, part: Part) -> TaskScores:
+    return scores if part.mask is None else scores.part(part.mask)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What one task contributes to a row."""
+
+    n: int
+    answers: int
+    values: Mapping[str, Value]
+    draws: Mapping[str, FloatArray]
+    inside: MicroAuroc
+
+    @classmethod
+    def of(cls, scores: TaskScores, draws: FloatArray, choice: RowChoice) -> _Cell:
+        """Measure everything."""
+        return cls(
+            int(scores.correct.size),
+            int(np.unique(scores.generation).size),
+            measure(scores, choice.metrics),
+            resample(scores, draws, choice.metrics) if choice.draws else {},
+            measure_inside_answers(scores),
+        )
+
+    @classmethod
+    def of_map(cls, scores: TaskScores, draws: FloatArray, choice: RowChoice, raw: _Cell, same_order: bool) -> _Cell:
+        """Measure what a map changes; the metrics of the order are those of the raw scores where it keeps it."""
+        if scores.confidence is None or not same_order:
+            return cls.of(scores, draws, choice)
+        changed = replace(choice, metrics=tuple(name for name in choice.metrics if not METRICS[name].ranks_only))
+        values = {**raw.values, **measure(scores, changed.metrics)}
+        return cls(
+            raw.n,
+            raw.answers,
+            {name: values[name] for name in choice.metrics},
+            {
+                **{name: column for name, column in raw.draws.items() if METRICS[name].ranks_only},
+                **(resample(scores, draws, changed.metrics) if choice.draws else {}),
+            },
+            raw.inside,
+        )
+
+
+def _row(
+    columns: UnitColumns,
+    function: str,
+    name: str,
+    part: Part,
+    cells: Mapping[str, _Cell],
+    mapped: Mapping[str, TaskScores],
+    choice: RowChoice,
+) -> ReportRow:
+    # A slice has no units of some tasks at all; those are no part of its means, and nothing to be named.
+    present = {task: cell for task, cell in cells.items() if part.mask is None or cell.n}
+    answers = sum(cell.answers for cell in present.values())
+    return ReportRow(
+        granularity=columns.kind,
+        function=function,
+        calibrator=name,
+        part=part.label,
+        n=sum(cell.n for cell in present.values()),
+        answers=answers,
+        values={
+            metric: mean_over_tasks({task: cell.values[metric] for task, cell in present.items()})
+            for metric in choice.metrics
+        },
+        by_task={task: cell.values for task, cell in present.items()},
+        intervals=_intervals(present, choice),
+        inside_answers={task: cell.inside for task, cell in present.items()},
+        units_left_out=_left_out(columns, function, part),
+        notes=tuple(f"{task}: {note}" for task, scores in mapped.items() for note in scores.notes),
+    )
+
+
+def _intervals(cells: Mapping[str, _Cell], choice: RowChoice) -> dict[str, Interval]:
+    """Return the interval of the mean over tasks; answers are drawn inside each task."""
+    if not choice.draws:
+        return {}
+    found = {}
+    for metric in choice.metrics:
+        tasks = {
+            task: cell for task, cell in cells.items() if metric in cell.draws and cell.values[metric].value is not None
+        }
+        if tasks:
+            means = mean_over_tasks_of_draws({task: cell.draws[metric] for task, cell in tasks.items()})
+            # A task with a single answer has no spread to show, so neither has a mean that holds it.
+            found[metric] = interval_of(means, generations=min(cell.answers for cell in tasks.values()))
+    return found
+
+
+def _left_out(columns: UnitColumns, function: str, part: Part) -> dict[str, int]:
+    status = columns.status if part.mask is None else columns.status[part.mask]
+    scores = columns.confidences[function] if part.mask is None else columns.confidences[function][part.mask]
+    missing, abstained = UNIT_STATUSES.index("missing"), UNIT_STATUSES.index("abstained")
+    counts = {
+        "missing": int((status == missing).sum()),
+        "abstained": int((status == abstained).sum()),
+        NO_CONFIDENCE: int((np.isnan(scores) & (status != missing) & (status != abstained)).sum()),
+    }
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def _winners(rows: Sequence[ReportRow], groups: Sequence[tuple[str, str, str | None]]) -> dict[int, tuple[str, ...]]:
+    """Return the metrics that each row wins inside its group, by the row's number."""
+    members: dict[tuple[str, str, str | None], list[int]] = {}
+    for number, group in enumerate(groups):
+        members.setdefault(group, []).append(number)
+    won: dict[int, list[str]] = {}
+    whole = max(map(len, members.values()), default=0)
+    for numbers in members.values():
+        if len(numbers) < max(whole, 2) or len(rows[numbers[0]].by_task) < FEWEST_CELLS:
+            continue
+        for metric in rows[numbers[0]].values:
+            higher = METRICS[metric].higher_is_better
+            if higher is None or metric == "accuracy":  # the same for every function and map
+                continue
+            cells = {
+                str(number): [values[metric].value for values in rows[number].by_task.values()] for number in numbers
+            }
+            best = compare(cells, higher_is_better=higher).best
+            if best is not None:
+                won.setdefault(int(best), []).append(metric)
+    return {number: tuple(metrics) for number, metrics in won.items()}

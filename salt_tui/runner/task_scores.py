@@ -1,0 +1,180 @@
+"""The units of one task with the scores of one confidence function, raw or calibrated, ready to be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salt_tui.store.results import UnitColumns
+from salt_tui.store.schema import UNIT_STATUSES
+from scoring.benchmark_intervals import RESAMPLED, resampled_metrics
+from scoring.calibrators import calibrator
+from scoring.calibrators_fitted import Unfitted
+from scoring.confidence import CONFIDENCE_FUNCTIONS
+from scoring.cross_fitting import cross_fit
+from scoring.metrics import METRICS, evaluate_units
+from scoring.ranking import MicroAuroc, micro_auroc
+from scoring.scored_units import ScoredUnits
+from scoring.value import Value, undefined
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+RAW = "none"
+"""The calibrator of scores as they are."""
+
+_IN_CONFIDENCE = tuple(UNIT_STATUSES.index(status) for status in ("correct", "wrong", "redundant"))
+"""Missing units have no confidence and abstained ones are left out of it (spec 2)."""
+
+_CORRECT = UNIT_STATUSES.index("correct")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskUnits:
+    """The units of one task that count in confidence metrics.
+
+    Attributes:
+        task: its name.
+        rows: their places in the columns of the run.
+        correct: whether each is right.
+        generation: 0-based code of the answer of each.
+        generations: number of answers with such a unit.
+    """
+
+    task: str
+    rows: IntArray
+    correct: NDArray[np.bool_]
+    generation: IntArray
+    generations: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScores:
+    """The scores of one function and map on the units of one task; higher is more confident.
+
+    Attributes:
+        rows: places in the columns of the run; units without a score are not among them.
+        correct, generation: of these units.
+        confidence: what calibration metrics read; None where a map cannot be fitted.
+        ranking: what ranking metrics read: the raw scores under a strictly rising map (spec 4).
+        probability: whether `confidence` means probabilities.
+        reason: why there is no confidence.
+        notes: what the fits of the map had to say.
+    """
+
+    rows: IntArray
+    correct: NDArray[np.bool_]
+    generation: IntArray
+    confidence: FloatArray | None
+    ranking: FloatArray
+    probability: bool
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def part(self, mask: NDArray[np.bool_]) -> TaskScores:
+        """Return the units of a mask over the columns of the run."""
+        kept = mask[self.rows]
+        ranking = self.ranking[kept]
+        confidence = self.confidence
+        if confidence is not None:
+            confidence = ranking if confidence is self.ranking else confidence[kept]
+        return replace(
+            self,
+            rows=self.rows[kept],
+            correct=self.correct[kept],
+            generation=self.generation[kept],
+            confidence=confidence,
+            ranking=ranking,
+        )
+
+
+def task_units(columns: UnitColumns, task: str) -> TaskUnits:
+    """Select the units of a task; none for a task that the columns do not know."""
+    chosen = np.isin(columns.status, _IN_CONFIDENCE)
+    if task in columns.task_names:
+        chosen &= columns.task == columns.task_names.index(task)
+    else:
+        chosen &= False
+    rows = np.flatnonzero(chosen)
+    answers, generation = np.unique(columns.generation[rows], return_inverse=True)
+    return TaskUnits(task, rows, columns.status[rows] == _CORRECT, generation.astype(np.int64), int(answers.size))
+
+
+def raw_scores(columns: UnitColumns, units: TaskUnits, function: str) -> TaskScores:
+    """Return the scores of a confidence function as they are, oriented; units where it is undefined are left out."""
+    entry = CONFIDENCE_FUNCTIONS[function]
+    scores = entry.oriented(columns.confidences[function][units.rows])
+    known = ~np.isnan(scores)
+    scores = scores[known]
+    return TaskScores(
+        units.rows[known],
+        units.correct[known],
+        units.generation[known],
+        scores,
+        scores,
+        probability=not entry.needs_calibration,
+    )
+
+
+def calibrated_scores(raw: TaskScores, function: str, name: str) -> TaskScores:
+    """Return the scores after a calibration map, each unit by a map fitted on other answers (spec 4).
+
+    Args:
+        raw: from `raw_scores` of this function.
+        function: name of the confidence function.
+        name: of the map, or `RAW`.
+
+    Raises:
+        ValueError: for the name of a map; names the nearest.
+    """
+    if name == RAW:
+        return raw
+    rising = CONFIDENCE_FUNCTIONS[function].higher_is_confident
+    scores = raw.ranking if rising else -raw.ranking
+    fitted = cross_fit(calibrator(name), scores, raw.correct, raw.generation, higher_is_confident=rising)
+    if isinstance(fitted, Unfitted):
+        return replace(raw, confidence=None, probability=True, reason=fitted.reason)
+    ranking = raw.ranking if fitted.strictly_rising else fitted.values
+    return replace(raw, confidence=fitted.values, ranking=ranking, probability=True, notes=fitted.notes)
+
+
+def measure(scores: TaskScores, names: Sequence[str]) -> dict[str, Value]:
+    """Return the named metrics of `METRICS`; every one is undefined where the map could not be fitted."""
+    if scores.confidence is None:
+        return {name: undefined(scores.reason or "") for name in names}
+    by_name: dict[str, Value] = {}
+    for column, wanted in _columns_to_read(scores, scores.confidence, names):
+        units = ScoredUnits.from_columns(column, scores.correct, scores.generation)
+        by_name |= evaluate_units(units, wanted, probability=scores.probability)
+    return {name: by_name[name] for name in names}
+
+
+def measure_inside_answers(scores: TaskScores) -> MicroAuroc:
+    """Return what micro AUROC is made of: the answers left out, and the mean weighted by pairs."""
+    return micro_auroc(ScoredUnits.from_columns(scores.ranking, scores.correct, scores.generation))
+
+
+def resample(scores: TaskScores, draws: FloatArray, names: Sequence[str]) -> dict[str, FloatArray]:
+    """Return each metric of `RESAMPLED` among the names in each resample of the task's answers."""
+    if scores.confidence is None:
+        return {}
+    found: dict[str, FloatArray] = {}
+    for column, wanted in _columns_to_read(scores, scores.confidence, [name for name in names if name in RESAMPLED]):
+        found |= resampled_metrics(
+            column, scores.correct, scores.generation, draws, probability=scores.probability, names=wanted
+        )
+    return found
+
+
+def _columns_to_read(
+    scores: TaskScores, confidence: FloatArray, names: Sequence[str]
+) -> Iterator[tuple[FloatArray, list[str]]]:
+    """Yield each distinct column with the metrics that read it."""
+    if scores.ranking is confidence:
+        yield confidence, list(names)
+        return
+    yield confidence, [name for name in names if not METRICS[name].ranks_only]
+    yield scores.ranking, [name for name in names if METRICS[name].ranks_only]

@@ -1,0 +1,185 @@
+"""Bootstrap of many metrics, tables and tasks at once: intervals of a task's figures and of their mean over tasks.
+
+`scoring.intervals` measures each resample of one table from its sorted rows, whatever the metric.  Here the metrics of
+`RESAMPLED` are written as sums over generations, so that all resamples are one product of two matrices, and the same
+resamples serve every confidence function and map of a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.calibration_error import BINS
+from scoring.intervals import LEVEL, Interval
+from scoring.scored_units import FloatArray, IntArray, SortedColumns
+from scoring.value import TOO_FEW_GENERATIONS, UNDEFINED_IN_EVERY_DRAW
+
+RESAMPLED: tuple[str, ...] = ("accuracy", "ece", "brier", "nll", "auroc", "auroc_micro", "prr")
+"""The metrics that have an interval here."""
+
+_OF_PROBABILITIES = frozenset({"ece", "brier", "nll"})
+
+LARGEST_PAIR_TABLE = 2_000_000
+"""Units times generations up to which right and wrong units are paired by generation; beyond, each draw is summed."""
+
+BATCH_CELLS = 4_000_000
+"""Draws times units held in memory at a time beyond that."""
+
+
+def draw_generations(generations: int, draws: int, generator: np.random.Generator) -> FloatArray:
+    """Return how often each generation counts in each resample, shape ``(draws, generations)``.
+
+    Args:
+        generations: number of generations of one task.
+        draws: number of resamples, at least 0.
+        generator: the only source of chance.
+    """
+    if not generations:
+        return np.zeros((draws, 0))
+    return generator.multinomial(generations, np.full(generations, 1.0 / generations), size=draws).astype(np.float64)
+
+
+def resampled_metrics(
+    confidence: FloatArray,
+    correct: NDArray[np.bool_],
+    generation: IntArray,
+    draws: FloatArray,
+    *,
+    probability: bool = True,
+    names: Iterable[str] = RESAMPLED,
+) -> dict[str, FloatArray]:
+    """Return each metric in each resample, shape ``(draws,)``, NaN where it is undefined.
+
+    The values are those of `scoring.metrics` for the drawn units, to rounding.
+
+    Args:
+        confidence: finite, shape ``(n,)``; in [0, 1] where `probability`.
+        correct: shape ``(n,)``.
+        generation: 0-based code of each unit's generation, below ``draws.shape[1]``, shape ``(n,)``.
+        draws: from `draw_generations`.
+        probability: whether confidences mean probabilities; without, metrics that need them are left out.
+        names: some of `RESAMPLED`.
+    """
+    wanted = [name for name in names if probability or name not in _OF_PROBABILITIES]
+    count = draws.shape[1]
+    right = correct.astype(np.float64)
+
+    def drawn(values: FloatArray) -> FloatArray:
+        return np.asarray(draws @ np.bincount(generation, weights=values, minlength=count))
+
+    units = drawn(np.ones(right.size))
+    found: dict[str, FloatArray] = {}
+    if "accuracy" in wanted:
+        found["accuracy"] = _ratio(drawn(right), units)
+    if "ece" in wanted:
+        found["ece"] = _ratio(_bin_gaps(confidence, right, generation, draws), units)
+    if "brier" in wanted:
+        found["brier"] = _ratio(drawn((confidence - right) ** 2), units)
+    if "nll" in wanted:
+        outcome = np.where(correct, confidence, 1.0 - confidence)
+        losses = -np.log(outcome, out=np.zeros_like(outcome), where=outcome > 0.0)
+        infinite = drawn((outcome <= 0.0).astype(np.float64))
+        found["nll"] = np.where(infinite > 0.0, np.nan, _ratio(drawn(losses), units))
+    if {"auroc", "auroc_micro", "prr"} & set(wanted):
+        columns = SortedColumns.from_columns(confidence, correct, generation)
+        area = _auroc(confidence, right, generation, draws)
+        found |= {"auroc": area, "auroc_micro": _micro(columns, generation, draws), "prr": 2.0 * area - 1.0}
+    return {name: found[name] for name in wanted}
+
+
+def interval_of(values: FloatArray, level: float = LEVEL, generations: int = 2) -> Interval:
+    """Return the percentile interval of a metric's resamples; NaN are left out and counted.
+
+    Args:
+        values: shape ``(draws,)``.
+        level: coverage aimed at, in (0, 1).
+        generations: how many were drawn from; fewer than two give no interval.
+    """
+    defined = values[~np.isnan(values)]
+    if generations < 2:
+        return Interval(None, None, level, 0, 0, TOO_FEW_GENERATIONS)
+    if not defined.size:
+        return Interval(None, None, level, 0, values.size, UNDEFINED_IN_EVERY_DRAW)
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(defined, [tail, 1.0 - tail])
+    return Interval(float(low), float(high), level, int(defined.size), int(values.size - defined.size))
+
+
+def mean_over_tasks_of_draws(values: Mapping[str, FloatArray]) -> FloatArray:
+    """Return in each resample the mean over the tasks that have a value there, each task equal; NaN without one.
+
+    Args:
+        values: per task the metric in each resample, shape ``(draws,)``; generations are drawn inside tasks.
+    """
+    table = np.array(list(values.values()))
+    defined = ~np.isnan(table)
+    return _ratio(np.where(defined, table, 0.0).sum(axis=0), defined.sum(axis=0).astype(np.float64))
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    ratio = np.full(numerator.shape, np.nan)
+    np.divide(numerator, denominator, out=ratio, where=denominator > 0.0)
+    return ratio
+
+
+def _bin_gaps(confidence: FloatArray, right: FloatArray, generation: IntArray, draws: FloatArray) -> FloatArray:
+    """Return Σⱼ |Σ confidence − Σ right| over the bins of ECE in each resample."""
+    # The same edges as scoring.calibration_error: (j−1)/15 < p ≤ j/15, 0 in the first bin.
+    bins = np.maximum(np.searchsorted(np.arange(BINS + 1) / BINS, confidence, side="left") - 1, 0)
+    count = draws.shape[1]
+    gaps = np.bincount(generation * BINS + bins, weights=confidence - right, minlength=count * BINS)
+    total: FloatArray = np.abs(draws @ gaps.reshape(count, BINS)).sum(axis=1)
+    return total
+
+
+def _micro(columns: SortedColumns, generation: IntArray, draws: FloatArray) -> FloatArray:
+    if columns.ranking is None or not columns.ranked.size:
+        return np.full(draws.shape[0], np.nan)
+    # SortedColumns numbers the generations that occur; draws hold all of the task.
+    weights = draws[:, np.unique(generation)[columns.ranked]]
+    return _ratio(weights @ columns.ranking.auroc, weights.sum(axis=1))
+
+
+def _auroc(confidence: FloatArray, right: FloatArray, generation: IntArray, draws: FloatArray) -> FloatArray:
+    order = np.argsort(confidence, kind="stable")
+    scores, right, owner = confidence[order], right[order], generation[order]
+    starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1]))) if scores.size else np.zeros(0, int)
+    if scores.size * draws.shape[1] <= LARGEST_PAIR_TABLE:
+        ordered, rights, wrongs = _by_pairs(right, owner, starts, draws)
+    else:
+        ordered, rights, wrongs = _by_draws(right, owner, starts, draws)
+    return _ratio(ordered, rights * wrongs)
+
+
+def _by_pairs(
+    right: FloatArray, owner: IntArray, starts: IntArray, draws: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return rightly ordered pairs, right and wrong units of each resample, from the pairs of every two generations."""
+    count = draws.shape[1]
+    tie = np.zeros(right.size, dtype=np.int64)
+    tie[starts[1:]] = 1
+    place = np.cumsum(tie) * count + owner
+    rights = np.bincount(place, weights=right, minlength=starts.size * count).reshape(starts.size, count)
+    wrongs = np.bincount(place, weights=1.0 - right, minlength=starts.size * count).reshape(starts.size, count)
+    pairs = rights.T @ (np.cumsum(wrongs, axis=0) - 0.5 * wrongs)
+    ordered: FloatArray = ((draws @ pairs) * draws).sum(axis=1)
+    return ordered, draws @ rights.sum(axis=0), draws @ wrongs.sum(axis=0)
+
+
+def _by_draws(
+    right: FloatArray, owner: IntArray, starts: IntArray, draws: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same by going through the sorted units of each resample."""
+    step = max(1, BATCH_CELLS // right.size)
+    parts = []
+    for first in range(0, draws.shape[0], step):
+        weights = draws[first : first + step][:, owner]
+        rights = np.add.reduceat(weights * right, starts, axis=1)
+        wrongs = np.add.reduceat(weights * (1.0 - right), starts, axis=1)
+        below = np.cumsum(wrongs, axis=1) - 0.5 * wrongs
+        parts.append(((rights * below).sum(axis=1), rights.sum(axis=1), wrongs.sum(axis=1)))
+    ordered, right_units, wrong_units = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return ordered, right_units, wrong_units

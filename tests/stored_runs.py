@@ -1,0 +1,90 @@
+"""Runs with drawn units, written through the store, for everything that reads a run without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from salt_tui.store.records import GenerationEnd, ModelRecord, ProblemRecord, RunRecord, UnitRecord
+from salt_tui.store.store import open_store
+from scoring.confidence import unit_confidences
+
+EIGHT_TASKS = (
+    "matrix_multiplication", "kronecker_product", "code", "first_order_logic", "dna_translation", "words_collection",
+    "arc_grid", "maze",
+)  # fmt: skip
+NO_CONFIDENCE = (None,) * 9
+
+
+def store_run(
+    path: Path,
+    tasks: Sequence[str] = EIGHT_TASKS,
+    answers: int = 10,
+    atoms: int = 20,
+    *,
+    seed: int = 1,
+    statuses: Sequence[str] | None = None,
+    tokenless: bool = False,
+) -> int:
+    """Store a finished run and return its number.
+
+    Right atoms have higher confidences than wrong ones, and there are fewer of them towards the end of an answer.
+
+    Args:
+        path: the database.
+        tasks: names.
+        answers: per task.
+        atoms: generated per answer, in lines of five.
+        seed: draws everything.
+        statuses: of every answer's atoms, instead of drawn ones; redundant and missing ones come last.
+        tokenless: whether units have no confidences.
+    """
+    random = Random(seed)
+    problems = [
+        ProblemRecord(task, n, f"{task}{n}", "easy" if n % 2 else "hard", n, "regular", f"text {n}", "A", atoms, 1)
+        for task in tasks
+        for n in range(answers)
+    ]
+    model = ModelRecord(
+        "a" * 64, "tiny", "/models/tiny.gguf", 1000, "llama 1M Q4_1", "llama", "Q4_1", 10**6, 256, 2048, None, "{}"
+    )
+    plan = RunRecord('{"limit": 1}', "plan-hash", "{}", "environment-hash", True, ())
+    with open_store(path) as store:
+        run = store.create_run(model, tuple(bytes([value]) for value in range(256)), plan, problems)
+        store.claim(run)
+        for entry in store.pending_problems(run):
+            drawn = statuses or [_status(random, index / atoms) for index in range(atoms)]
+            units = [_unit(random, "atom", index, status, tokenless) for index, status in enumerate(drawn)]
+            for line in range(0, len(drawn), 5):
+                generated = [status for status in drawn[line : line + 5] if status != "missing"]
+                if generated:
+                    status = "correct" if set(generated) == {"correct"} else "wrong"
+                    units.append(_unit(random, "line", line // 5, status, tokenless))
+            if set(drawn) != {"missing"}:
+                status = "correct" if set(drawn) == {"correct"} else "wrong"
+                units.append(_unit(random, "generation", 0, status, tokenless))
+            generation = store.begin_generation(entry.id, (1, 2), 1, 1)
+            store.add_units(generation, units)
+            store.end_generation(generation, GenerationEnd(b"A", "end", "fenced", "complete", None, 0.1, 0.2))
+        store.release(run, "finished")
+    return run
+
+
+def _status(random: Random, place: float) -> str:
+    if random.random() < 0.02:
+        return "abstained"
+    return "correct" if random.random() < 0.8 - 0.5 * place else "wrong"
+
+
+def _unit(random: Random, kind: str, index: int, status: str, tokenless: bool) -> UnitRecord:
+    line = index // 5 if kind == "atom" else index if kind == "line" else None
+    reference = {"redundant": None, "correct": "A"}.get(status, "C")
+    if status == "missing":
+        return UnitRecord(kind, index, None, None, reference, status, None, None, None, None, NO_CONFIDENCE)
+    sure = 0.3 if status == "correct" else 1.0
+    tokens = range(random.randint(1, 4))
+    logs = [-sure * random.expovariate(1.0) for _ in tokens]
+    values = unit_confidences(logs, [sure * random.expovariate(1.0) for _ in tokens])
+    confidences = NO_CONFIDENCE if tokenless else tuple(values.values())
+    return UnitRecord(kind, index, line, "A", reference, status, index, index + 1, index, index + 1, confidences)
