@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual import events, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.widgets import Static
@@ -23,6 +24,7 @@ from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
 from salt_tui.app.help_text import help_text
 from salt_tui.app.settings import keys_path, load_keys
 from salt_tui.app.setup_screen import SetupScreen
+from salt_tui.app.task_list import TaskList
 from salt_tui.app.terminal import MINIMUM_HEIGHT, MINIMUM_WIDTH
 from salt_tui.palette import DrawingMode
 from salt_tui.visible_text import visible
@@ -322,17 +324,26 @@ class SaltApp(App[int]):
             self.pop_screen()
 
 
-PARTS = {"map": "Map", "live": "Live", "setup": "Setup", "runs": "Runs", "app": "Everywhere"}
+PARTS = {"map": "Map", "live": "Live", "setup": "Setup", "tasks": "Tasks", "runs": "Runs", "app": "Everywhere"}
 
 
-def binding_names() -> list[str]:
-    """Return the ids of all bindings."""
+def binding_owners() -> tuple[type[DOMNode], ...]:
+    """Return every class that has bindings."""
     from salt_tui.app.atom_heatmap import AtomHeatmap
     from salt_tui.app.live_screen import LiveScreen
     from salt_tui.app.runs_screen import RunsScreen
 
-    owners = (SaltApp, AtomHeatmap, LiveScreen, SetupScreen, RunsScreen, Question, LineOfInput, TextToRead)
-    return [binding.id for owner in owners for binding in owner.BINDINGS if isinstance(binding, Binding) and binding.id]
+    return (SaltApp, AtomHeatmap, LiveScreen, SetupScreen, TaskList, RunsScreen, Question, LineOfInput, TextToRead)
+
+
+def binding_names() -> list[str]:
+    """Return the ids of all bindings."""
+    return [
+        binding.id
+        for owner in binding_owners()
+        for binding in owner.BINDINGS
+        if isinstance(binding, Binding) and binding.id
+    ]
 
 
 def command_bindings(screen: Screen[object]) -> list[Binding]:

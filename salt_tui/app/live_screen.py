@@ -68,7 +68,7 @@ class LiveScreen(Screen[None]):
         Binding("F", "function(-1)", "Previous function", show=False, id="live.function_back"),
         Binding("g", "granularity", "Granularity", id="live.granularity"),
         Binding("t", "task", "Numbers of one task", show=False, id="live.task"),
-        Binding("l", "log", "Log", show=False, id="live.log"),
+        Binding("o", "log", "Log", show=False, id="live.log"),
         Binding("x", "cancel_answer", "Cancel the answer under the cursor", show=False, id="live.cancel_answer"),
         Binding("X", "cancel_run", "Stop the run", show=False, id="live.cancel_run"),
         Binding("r", "resume", "Resume", show=False, id="live.resume"),

@@ -1,0 +1,312 @@
+"""Every binding does what its description says; the last test finds those that nobody pressed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.binding import Binding
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input
+
+from salt_tui.app.application import SaltApp, binding_names, binding_owners
+from salt_tui.app.atom_map import Place
+from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
+from salt_tui.app.live_screen import LiveScreen
+from salt_tui.app.runs_screen import RunsScreen
+from salt_tui.app.settings import load_choices
+from salt_tui.app.setup_screen import SetupScreen
+from salt_tui.palette import DrawingMode
+from salt_tui.store.queries import open_queries
+from tests.app.conftest import request
+from tests.app.pilot import drive, screen_text, until
+
+BINDINGS = {
+    binding.id: binding for owner in binding_owners() for binding in owner.BINDINGS if isinstance(binding, Binding)
+}
+
+
+async def press(pilot: Pilot[int], name: str) -> None:
+    """Press the first key of a binding."""
+    await pilot.press(BINDINGS[name].key.split(",")[0])
+    await pilot.pause()
+
+
+async def open_stored(app: SaltApp, pilot: Pilot[int]) -> LiveScreen:
+    """Open the one stored run and wait until it is read."""
+    app.open_run(1)
+    await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+    await pilot.pause(0.05)
+    assert isinstance(app.screen, LiveScreen)
+    return app.screen
+
+
+def test_keys_of_the_map(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await open_stored(app, pilot)
+        heatmap = screen.map
+        assert heatmap.cursor is None or not heatmap.following
+        await press(pilot, "map.first")
+        first = heatmap.cursor
+        assert first is not None
+        assert (first.answer, first.unit) == (0, 0)
+        await press(pilot, "map.right")
+        second = heatmap.cursor
+        assert second == heatmap.map.beside(first, 1)
+        await press(pilot, "map.left")
+        assert heatmap.cursor == first
+        await press(pilot, "map.down")
+        below = heatmap.cursor
+        assert below == heatmap.map.vertical(first, 1)
+        await press(pilot, "map.up")
+        assert heatmap.cursor == first
+        await press(pilot, "map.page_down")
+        assert heatmap.cursor is not None
+        assert heatmap.map.position(heatmap.cursor)[0] > heatmap.map.position(first)[0] + 1
+        await press(pilot, "map.page_up")
+        assert heatmap.cursor == first
+        await press(pilot, "map.next_wrong")
+        wrong = heatmap.cursor
+        assert wrong == heatmap.map.next_not_right(first, 1)
+        await press(pilot, "map.next_wrong")
+        await press(pilot, "map.previous_wrong")
+        assert heatmap.cursor == wrong
+        await press(pilot, "map.surest_wrong")
+        assert heatmap.cursor == heatmap.map.surest_wrong()[0]
+        await press(pilot, "map.surest_wrong")
+        assert heatmap.cursor == heatmap.map.surest_wrong()[1]
+        assert "Number 2 of the surest wrong" in screen_text(app).replace("\n", " ")
+        await press(pilot, "map.surest_wrong_back")
+        assert heatmap.cursor == heatmap.map.surest_wrong()[0]
+        assert not heatmap.following
+        await press(pilot, "map.follow")
+        assert heatmap.following
+        assert heatmap.cursor == heatmap.map.last()
+
+    drive(scenario, stored)
+
+
+def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await open_stored(app, pilot)
+        session = app.session
+        assert session is not None
+        function = session.state.map.function
+        await press(pilot, "live.function")
+        assert session.state.map.function != function
+        await press(pilot, "live.function_back")
+        assert session.state.map.function == function
+        await press(pilot, "live.granularity")
+        assert session.state.map.kind == "line"
+        await press(pilot, "live.granularity")
+        await press(pilot, "live.task")
+        assert session.task == "kronecker_product"
+        session.wait_for_measurement(5)
+        await until(pilot, lambda: "kronecker_product" in screen_text(app).splitlines()[22])
+        await press(pilot, "live.log")
+        assert screen.query_one("#log").display
+        await press(pilot, "live.log")
+        assert not screen.query_one("#log").display
+        await press(pilot, "map.first")
+        await press(pilot, "live.copy")
+        assert app.clipboard.startswith("kronecker_product · answer 0 · atom 1")
+        await press(pilot, "live.resume")
+        assert "nothing is left to do" in " ".join(note.message for note in app._notifications)
+        await press(pilot, "live.export")
+        assert isinstance(app.screen, LineOfInput)
+        target = tmp_path / "out.csv"
+        app.screen.query_one(Input).value = str(target)
+        await pilot.press("enter")
+        await until(pilot, target.exists)
+        assert "max_probability" in target.read_text("utf-8").splitlines()[0]
+        await press(pilot, "live.export")
+        await press(pilot, "input.leave")
+        assert isinstance(app.screen, LiveScreen)
+        await press(pilot, "live.back")
+        assert isinstance(app.screen, RunsScreen)
+
+    drive(scenario, stored)
+
+
+def test_keys_of_a_run_that_computes(script: Callable[..., Path], tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        session = app.session
+        assert session is not None
+        screen = app.screen
+        assert isinstance(screen, LiveScreen)
+        answers = session.state.map.answers
+
+        def being_written() -> int | None:
+            cells = (number for number, answer in enumerate(answers) if answer.status == "streaming")
+            return next((number for number in cells if len(answers[number].units["atom"])), None)
+
+        await until(pilot, lambda: being_written() is not None)
+        await press(pilot, "live.pause")
+        assert session.state.phase == "paused"
+        await pilot.pause(0.2)
+        tokens = sum(answer.tokens for answer in answers)
+        await pilot.pause(0.3)
+        assert sum(answer.tokens for answer in answers) == tokens
+        number = being_written()
+        assert number is not None
+        screen.map.go_to(Place(number, 0))
+        await press(pilot, "live.cancel_answer")
+        await press(pilot, "live.pause")
+        assert session.state.phase == "running"
+        await until(pilot, lambda: answers[number].status == "cancelled")
+        await press(pilot, "live.cancel_run")
+        assert isinstance(app.screen, Question)
+        await press(pilot, "question.no")
+        assert session.computing
+        await press(pilot, "live.cancel_run")
+        await press(pilot, "question.yes")
+        await until(pilot, lambda: session.state.phase == "interrupted")
+        assert "r resumes" in screen_text(app)
+        await until(pilot, lambda: not session.computing)
+        await press(pilot, "live.resume")
+        await until(pilot, lambda: app.session is not session and app.session.state.view.started is not None)  # type: ignore[union-attr]
+        assert app.session is not None
+        assert app.session.run == session.run
+
+    drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))
+
+
+def test_keys_of_setup(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await until(pilot, lambda: bool(screen.tasks.names))
+        await press(pilot, "setup.explain")
+        assert isinstance(app.screen, TextToRead)
+        assert "licence" in screen_text(app)
+        await press(pilot, "text.down")
+        await press(pilot, "text.up")
+        await press(pilot, "text.leave")
+        screen.tasks.focus()
+        await pilot.pause()
+        await press(pilot, "tasks.mark")
+        assert screen.tasks.marked == (screen.tasks.names[0],)
+        await press(pilot, "setup.all_tasks")
+        assert screen.tasks.marked == tuple(screen.tasks.names)
+        await press(pilot, "setup.all_tasks")
+        assert screen.tasks.marked == ()
+        await press(pilot, "setup.explain")
+        await until(pilot, lambda: isinstance(app.screen, TextToRead))
+        assert "asked" in screen_text(app)
+        scroll = app.screen.query_one("#text-scroll")
+        await press(pilot, "text.page_down")
+        await pilot.pause()
+        lower = scroll.scroll_offset.y
+        await press(pilot, "text.page_up")
+        await pilot.pause()
+        assert scroll.scroll_offset.y <= lower
+        await press(pilot, "text.leave")
+        screen.query_one("#limit", Input).focus()
+        await pilot.pause()
+        await press(pilot, "setup.leave_field")
+        assert screen.tasks.has_focus
+        await press(pilot, "setup.start")
+        assert "at least one task" in " ".join(note.message for note in app._notifications)
+        await press(pilot, "setup.resume")
+        assert app.session is None, "there is nothing to resume"
+
+    drive(scenario, stored)
+
+
+def test_setup_starts_what_was_chosen_and_remembers_it(script: Callable[..., Path], tmp_path: Path) -> None:
+    from salt_tui.app.settings import Choices, save_choices
+
+    save_choices(Choices(str(script()), ("dna_translation",), "trivial", 4, "regular", 0, 4))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await until(pilot, lambda: screen.tasks.marked == ("dna_translation",))
+        screen.query_one("#seed", Input).value = "1"
+        await pilot.pause()
+        await press(pilot, "setup.start")
+        await until(pilot, lambda: app.session is not None and app.session.state.phase == "finished")
+        assert app.session is not None
+        assert list(app.session.state.view.tasks) == ["dna_translation"]
+
+    drive(scenario, tmp_path / "salt.db")
+    assert load_choices().seed == 1
+
+
+def test_keys_of_the_list_of_runs(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "app.runs")
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        await until(pilot, lambda: screen.chosen is not None)
+        await press(pilot, "runs.filter")
+        await pilot.press("x", "y", "z")
+        await pilot.pause()
+        assert screen.chosen is None
+        await press(pilot, "runs.leave_filter")
+        assert screen.chosen is not None
+        assert screen.query_one(DataTable).has_focus
+        await press(pilot, "runs.export")
+        assert isinstance(app.screen, LineOfInput)
+        await press(pilot, "input.leave")
+        await press(pilot, "runs.resume")
+        assert isinstance(app.screen, LiveScreen), "a finished run is shown"
+        await press(pilot, "app.runs")
+        await press(pilot, "runs.open")
+        assert isinstance(app.screen, LiveScreen)
+        await press(pilot, "app.runs")
+        await press(pilot, "runs.delete")
+        assert isinstance(app.screen, Question)
+        await press(pilot, "question.no")
+        with open_queries(stored) as queries:
+            assert len(queries.list_runs()) == 1
+        await press(pilot, "runs.delete")
+        await press(pilot, "question.yes")
+        await until(pilot, lambda: screen.chosen is None)
+        with open_queries(stored) as queries:
+            assert queries.list_runs() == []
+
+    drive(scenario, stored)
+
+
+def test_keys_of_the_whole_app(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "app.live")
+        assert isinstance(app.screen, LiveScreen)
+        assert "No run is open" in screen_text(app)
+        await press(pilot, "app.setup")
+        assert isinstance(app.screen, SetupScreen)
+        await press(pilot, "app.help")
+        assert isinstance(app.screen, TextToRead)
+        assert "Everywhere" in screen_text(app)
+        await press(pilot, "text.leave")
+        modes = []
+        for _ in DrawingMode:
+            await press(pilot, "app.drawing_mode")
+            modes.append(app.mode)
+        assert sorted(modes) == sorted(DrawingMode)
+        suspended = []
+        app.action_suspend_process = lambda: suspended.append(True)  # type: ignore[method-assign]
+        await press(pilot, "app.suspend")
+        assert suspended == [True]
+        await press(pilot, "app.quit")
+        await pilot.pause(0.1)
+
+    assert drive(scenario, stored).return_code == 0
+
+
+def test_quitting_without_asking(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "app.quit_now")
+        await pilot.pause(0.1)
+
+    assert drive(scenario, stored).return_value == 0
+
+
+def test_every_binding_has_an_id_of_its_own_and_is_pressed_above() -> None:
+    names = binding_names()
+    bindings = [binding for owner in binding_owners() for binding in owner.BINDINGS if isinstance(binding, Binding)]
+    assert len(names) == len(set(names)) == len(bindings)
+    pressed = set(re.findall(r'press\(pilot, "([a-z_.]+)"\)', Path(__file__).read_text("utf-8")))
+    assert pressed == set(names)
