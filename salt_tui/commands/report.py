@@ -30,7 +30,7 @@ from salt_tui.runner.row_selection import RowSelection
 from salt_tui.visible_text import visible
 
 _LINE = 100
-"""Columns that a sentence takes at most."""
+"""Columns that a sentence takes at most, on a terminal."""
 
 
 def print_report(name: str, database: Path | None, output: str, selection: RowSelection, *, chosen: bool) -> int:
@@ -66,7 +66,7 @@ def print_summary(report: RunReport) -> None:
     """Print what a run found: a table of tasks, what was left out, and why values are missing."""
     print(title_of(report))
     _print_lines(summary_table(report).as_text())
-    _print_lines(summary_notes(report))
+    _print_lines(_wrapped(summary_notes(report)))
 
 
 def _print_tables(
@@ -76,17 +76,21 @@ def _print_tables(
     print(f"## {title}" if markdown else title)
     for table in tables:
         print()
-        _print_lines(table.as_markdown() if markdown else table.as_text())
+        if markdown:
+            _print_lines(table.as_markdown())
+        else:
+            _print_lines(table.as_text())
+            _print_lines(_wrapped(table.notes))
     if notes:
         print()
-        _print_lines((f"- {note}" for note in notes) if markdown else notes)
+        _print_lines((f"- {note}" for note in notes) if markdown else _wrapped(notes))
     if answers:
         print()
         _print_lines((f"- {line}" for line in answers) if markdown else _wrapped(answers))
 
 
 def _wrapped(lines: Iterable[str]) -> Iterable[str]:
-    width = min(shutil.get_terminal_size().columns, _LINE)
+    width = min(shutil.get_terminal_size().columns, _LINE) if sys.stdout.isatty() else _LINE
     for line in lines:
         # A number without an interval leaves two spaces behind.
         yield from textwrap.wrap(" ".join(line.split()), width, subsequent_indent="  ")

@@ -8,7 +8,7 @@ from salt_tui.commands.report_tables import find
 from salt_tui.commands.text_tables import interval_text, number
 from salt_tui.runner.findings import atoms_against_lines
 from salt_tui.runner.report import RunDigest
-from salt_tui.runner.report_rows import FEWEST_CELLS, USUAL_MAP, ReportRow
+from salt_tui.runner.report_rows import FEWEST_CELLS, ReportRow
 from salt_tui.runner.task_scores import RAW
 from scoring.analyses_comparison import SIGNIFICANCE_LEVEL
 from scoring.analyses_position import Curve
@@ -53,9 +53,9 @@ def _function(digest: RunDigest) -> str:
 
 def _map(digest: RunDigest) -> str:
     rows = [row for row in digest.rows if row.granularity == "atom" and row.function == HEADLINE_FUNCTION]
-    mapped = next(row for row in rows if row.calibrator == USUAL_MAP)
+    raw = next(row for row in rows if row.calibrator == RAW)
     text = _best(rows, "ece", "map", lambda row: "none (raw)" if row.calibrator == RAW else row.calibrator)
-    return f"Map: {text} {USUAL_MAP} ECE {number(mapped.values['ece'].mean.value)}."
+    return f"Map: {text} Raw: {number(raw.values['ece'].mean.value)}."
 
 
 def _best(rows: list[ReportRow], metric: str, what: str, name: Callable[[ReportRow], str]) -> str:
@@ -64,7 +64,7 @@ def _best(rows: list[ReportRow], metric: str, what: str, name: Callable[[ReportR
     winners = [row for row in rows if metric in (row.best_function if what == "function" else row.best_map)]
     if winners:
         value = number(winners[0].values[metric].mean.value)
-        return f"{name(winners[0])} is best in {title}, {value} (paired test over tasks, p < .05)."
+        return f"{name(winners[0])} wins in {title}, {value} (paired tests over tasks, p < .05)."
     known = [(mean.value, name(row)) for row in rows if (mean := row.values[metric].mean).value is not None]
     if not known:
         return f"none has a {title}: {rows[0].values[metric].mean.reason}."

@@ -24,6 +24,9 @@ RATE_HEADS = {
     "auroc_micro": "micro",
 }
 MEAN = "mean of tasks"
+PARTIAL = "*"
+"""Marks a mean that leaves out tasks."""
+
 BAR = 20
 """Cells of a bar from 0 to 1."""
 
@@ -120,7 +123,7 @@ def how_right(digest: RunDigest) -> TextTable:
         )
     )
     heads = ("task", "answers", "atoms", f"{'precision':<16}", f"{'recall':<16}", "redun.")
-    notes = ("precision ↑ right of the atoms written, recall ↑ right of those asked for, redundancy ↓",)
+    notes = ("precision ↑ of the atoms written, recall ↑ of those asked for, redundancy ↓ beyond the end",)
     return TextTable("How right is it?", heads, tuple(rows), notes=notes)
 
 
@@ -135,7 +138,7 @@ def how_calibrated(digest: RunDigest) -> TextTable:
     notes = (
         f"atoms by raw {HEADLINE_FUNCTION}: its mean under “says”, beside the share that is right",
         "ECE ↓ 0 is calibrated; AUROC ↑ right above wrong, .5 is chance; micro ↑ inside answers",
-        "[95 %] by drawing whole answers again; that adds noise, so a small ECE can lie below its own",
+        "[95 %] by drawing whole answers again, which adds noise: a small ECE can lie below its interval",
         *inside_answers_note(whole),
     )
     return TextTable("Does it know? How calibrated, how well ranked", heads, tuple(rows), notes=notes)
@@ -173,7 +176,7 @@ def which_function(digest: RunDigest) -> TextTable:
         )
     heads = ("function", f"{'AUROC ↑':<17}", "micro ↑", "PRR ↑", "ECE ↓", "ECE′↓", "Brier′↓", "EURO′↑")
     notes = (
-        f"n {raw[0].n if raw else 0} atoms, means over tasks; ′ after {USUAL_MAP}, fitted on other answers (5 folds)",
+        f"n {raw[0].n if raw else 0} atoms, means over tasks; ′ after {USUAL_MAP}, fitted on other answers",
         *_best_note(raw, "function"),
         f"{undefined_text(raw)}",
     )
@@ -196,7 +199,7 @@ def which_map(digest: RunDigest) -> TextTable:
     )
     heads = ("map", f"{'ECE ↓':<17}", "Brier ↓", "NLL ↓", "AUROC ↑", "EURO ↑")
     notes = (
-        f"n {chosen[0].n} atoms by {HEADLINE_FUNCTION}, means over tasks; maps fitted on other answers (5 folds)",
+        f"n {chosen[0].n} atoms by {HEADLINE_FUNCTION}, means over tasks; maps fitted on other answers",
         *_best_note(chosen, "map"),
         undefined_text(chosen),
     )
@@ -339,19 +342,16 @@ def bar(share: float | None) -> str:
 
 
 def undefined_text(rows: Sequence[ReportRow]) -> str:
-    """Return why values of these rows are missing, each reason once, with the tasks that a mean leaves out."""
-    reasons: dict[str, dict[str, None]] = {}
+    """Return why values of these rows are missing, each reason once, with the most tasks that a mean leaves out."""
+    reasons: dict[str, int] = {}
     for row in rows:
         for name in _ROW_HEADS:
-            if name in row.values:
-                for task, reason in row.values[name].left_out.items():
-                    reasons.setdefault(reason, {})[task] = None
+            left_out = list(row.values[name].left_out.values()) if name in row.values else []
+            for reason in left_out:
+                reasons[reason] = max(reasons.get(reason, 0), left_out.count(reason))
     tasks = max((len(row.by_task) for row in rows), default=0)
-    parts = [
-        f"{reason} ({', '.join(names) if len(names) < min(tasks, 4) else f'{len(names)} of {tasks} tasks'})"
-        for reason, names in reasons.items()
-    ]
-    return f"–, or left out of a mean: {'; '.join(parts)}" if parts else ""
+    parts = [f"{reason} (up to {count} of {tasks} tasks)" for reason, count in reasons.items()]
+    return f"– undefined, {PARTIAL} mean of the other tasks: {'; '.join(parts)}" if parts else ""
 
 
 def left_out_text(rows: Sequence[ReportRow]) -> str:
@@ -387,7 +387,8 @@ def _counts(task: TaskReport) -> tuple[str, ...]:
 def _marked(row: ReportRow, metric: str, best: Sequence[str], *, interval: bool = False) -> str:
     mean = row.values[metric].mean
     text = with_interval(mean, row.intervals.get(metric)) if interval else value_text(mean)
-    mark = BEST if metric in best else " "
+    partial = mean.value is not None and bool(row.values[metric].left_out)
+    mark = BEST if metric in best else PARTIAL if partial else " "
     return f"{mark}{text}"
 
 
@@ -396,7 +397,10 @@ def _best_note(rows: Sequence[ReportRow], what: str) -> list[str]:
     if tasks < 5:
         return [f"no {BEST}: the paired test over tasks needs 5, there are {tasks}"] if len(rows) > 1 else []
     if any(row.best_map if what == "map" else row.best_function for row in rows):
-        return [f"{BEST} best {what}, by one-sided paired Wilcoxon tests over {tasks} tasks, p < .05, uncorrected"]
+        return [
+            f"{BEST} {what} that wins one-sided paired Wilcoxon tests over {tasks} tasks, p < .05, uncorrected;"
+            " of several the best median"
+        ]
     return [f"no {BEST}: no {what} is better by the paired Wilcoxon test over {tasks} tasks"]
 
 

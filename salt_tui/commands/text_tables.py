@@ -31,7 +31,7 @@ class TextTable:
     notes: tuple[str, ...] = ()
 
     def as_text(self) -> Iterable[str]:
-        """Yield the lines, columns one space apart."""
+        """Yield the lines without the notes, columns one space apart."""
         if self.title:
             yield self.title
         widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
@@ -40,7 +40,6 @@ class TextTable:
                 cell.ljust(width) if number < self.left else cell.rjust(width)
                 for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
             ).rstrip()
-        yield from self.notes
 
     def as_markdown(self) -> Iterable[str]:
         """Yield the lines; a bar in a cell is escaped."""

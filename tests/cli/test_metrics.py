@@ -1,0 +1,196 @@
+"""`metrics` on tables that came from elsewhere: golden numbers, stable names, and every bad row by its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from salt_tui.cli import run_command_line
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text(encoding="utf-8"))["metrics"]
+NAMES = [
+    "n", "accuracy", "ece", "mce", "ace", "smooth_ece", "brier", "brier_reliability", "brier_resolution",
+    "brier_uncertainty", "brier_remainder", "nll", "auroc", "auroc_micro", "auprc", "prr", "aurc", "euro_auc",
+    "euro_auc_low", "euro_auc_medium", "euro_auc_high", "reasons",
+]  # fmt: skip
+GOLDEN_NAMES = {"ece": "ece_15", "mce": "mce_15", "ace": "ace_15", "auprc": "average_precision"}
+ROWS = "confidence,correct,group\n0.9,1,a\n0.2,0,a\n0.6,1,b\n"
+
+
+def refuse_constant(name: str) -> None:
+    raise AssertionError(f"JSON holds {name}")
+
+
+def measured(capsys: pytest.CaptureFixture[str], file: Path, content: str | bytes, *more: str) -> dict[str, Any]:
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert run_command_line(["metrics", str(file), "--json", *more]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    data = json.loads(captured.out, parse_constant=refuse_constant)
+    assert list(data) == NAMES
+    assert set(data["reasons"]) == {name for name in NAMES if data[name] is None}
+    return dict(data)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run_command_line(["metrics", *arguments, "--json"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["kind"])
+def test_golden_numbers(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    size = case["group_size"]
+    rows = [
+        f"{confidence!r},{int(correct)},g{row // size}"
+        for row, (confidence, correct) in enumerate(zip(case["confidence"], case["correct"], strict=True))
+    ]
+    data = measured(capsys, tmp_path / "t.csv", "\n".join(["confidence,correct,group", *rows]))
+    assert data["n"] == len(rows)
+    for name in NAMES[1:-1]:
+        golden = GOLDEN_NAMES.get(name, name)
+        if golden in case and isinstance(case[golden], float):
+            tolerance = 2e-3 if name == "smooth_ece" else 1e-9
+            assert data[name] == pytest.approx(case[golden], abs=tolerance), name
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ROWS,
+        ROWS.replace("\n", "\r\n"),
+        b"\xef\xbb\xbf" + ROWS.encode(),
+        ROWS.rstrip("\n"),
+        ROWS.replace("\n", "\n\n"),
+        'group,"confidence", correct \n"a\nx",9e-1,TRUE\n"a\nx",.2,false\nb, 0.6 ,1.0\n',
+    ],
+)
+def test_what_csv_may_look_like(content: str | bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = measured(capsys, tmp_path / "t.csv", content)
+    assert (data["n"], data["auroc"], data["auroc_micro"]) == (3, 1.0, 1.0)
+    assert data["ece"] == pytest.approx(0.7 / 3)
+
+
+def test_columns_by_other_names_and_uncertainties(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = "id,ppl,label,answer\n1,1.5,1,a\n2,90,0,a\n3,7,1,b\n"
+    names = ("--confidence-column", "ppl", "--correct-column", "label", "--group-column", "answer")
+    data = measured(capsys, tmp_path / "t.csv", content, *names, "--not-probability", "--lower-is-confident")
+    assert (data["auroc"], data["prr"], data["ece"]) == (1.0, 1.0, None)
+    assert data["reasons"]["ece"] == "not a probability"
+    flipped = measured(capsys, tmp_path / "t.csv", "confidence,correct\n0.1,1\n0.8,0\n", "--lower-is-confident")
+    assert flipped["ece"] == pytest.approx((0.1 + 0.2) / 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "undefined"),
+    [
+        ("", {name for name in NAMES[1:-1]}),
+        ("0.5,1,a\n", {"auroc", "auroc_micro", "prr"}),
+        ("0.5,0,a\n0.5,0,b\n", {"auroc", "auroc_micro", "prr", "auprc"}),
+        ("0.3,1,a\n0.3,0,a\n", set()),
+        ("1,0,a\n0,1,a\n", {"nll"}),
+        ("0,0,a\n1,1,a\n", set()),
+        ("0.99999994,1,a\n1,1,a\n1,0,b\n", {"nll", "auroc_micro"}),
+        ("0.9,1,a\n0.1,0,b\n", {"auroc_micro"}),
+    ],
+)
+def test_degenerate_tables(rows: str, undefined: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = measured(capsys, tmp_path / "t.csv", f"confidence,correct,group\n{rows}")
+    assert {name for name in NAMES if data[name] is None} == undefined
+
+
+def test_without_groups_micro_auroc_has_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = measured(capsys, tmp_path / "t.csv", "confidence,correct\n0.9,1\n0.1,0\n")
+    assert data["reasons"] == {"auroc_micro": "no groups"}
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ("nan,1,a", "not a finite number"),
+        ("NaN,1,a", "not a finite number"),
+        ("inf,1,a", "not a finite number"),
+        ("1e999,1,a", "too large"),
+        ("1_0,1,a", "not a finite number"),
+        ("٣,1,a", "not a finite number"),
+        (",1,a", "not a finite number"),
+        ("1.01,1,a", "outside [0, 1]"),
+        ("-0.01,1,a", "outside [0, 1]"),
+        ("0.5,2,a", "not 0, 1, true or false"),
+        ("0.5,,a", "not 0, 1, true or false"),
+        ("0.5,yes,a", "not 0, 1, true or false"),
+        ("0.5,1,", "empty"),
+        ("0.5,1", "2 cells"),
+        ("0.5,1,a,b", "4 cells"),
+        ("\x1b[31m,1,a", "not a finite number"),
+    ],
+)
+def test_a_bad_row_is_named_by_its_line(
+    row: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(f'confidence,correct,group\n0.5,1,"a\nb"\n\n{row}\n0.5,1,a\n', encoding="utf-8")
+    line = refused(capsys, str(file))
+    assert "t.csv:5: " in line
+    assert named in line
+    assert "\x1b" not in line
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"", "empty"),
+        (b"\n\n", "empty"),
+        (b"a,b\n1,2\n", "no column 'confidence'"),
+        (b"confidence\n0.5\n", "no column 'correct'"),
+        (b"confidence;correct\n0.5;1\n", "'confidence;correct'"),
+        (b"confidence,confidence,correct\n1,1,1\n", "two columns"),
+        (b'confidence,correct\n"0.5,1\n', "not CSV"),
+        (b'confidence,correct\n"0.5"x,1\n', "not CSV"),
+        (b"confidence,correct\n" + b"1" * 200_000 + b",1\n", "field larger"),
+        (b"\xff\xfe\x00c", "not UTF-8"),
+        (b"\x00\x01\x02", "no column"),
+    ],
+)
+def test_a_hostile_file_is_one_line(
+    content: bytes, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes(content)
+    line = refused(capsys, str(file))
+    assert named in line
+    assert "t.csv" in line
+
+
+def test_no_file_a_folder_and_a_missing_group_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "none.csv" in refused(capsys, str(tmp_path / "none.csv"))
+    assert "directory" in refused(capsys, str(tmp_path)).lower()
+    (tmp_path / "t.csv").write_text("confidence,correct\n0.5,1\n")
+    assert "no column 'answer'" in refused(capsys, str(tmp_path / "t.csv"), "--group-column", "answer")
+
+
+def test_the_table_states_n_and_every_direction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text(ROWS)
+    assert run_command_line(["metrics", str(tmp_path / "t.csv")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "n 3"
+    assert next(line for line in lines if line.startswith("ECE")).split()[1:] == [".233", "↓", "0..1"]
+
+
+def test_a_large_table_is_read_and_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generator = np.random.default_rng(1)
+    confidence = generator.random(20_000)
+    correct = generator.random(20_000) < confidence
+    rows = "\n".join(
+        f"{p!r},{int(y)},{row // 20}" for row, (p, y) in enumerate(zip(confidence.tolist(), correct, strict=True))
+    )
+    data = measured(capsys, tmp_path / "t.csv", f"confidence,correct,group\n{rows}\n")
+    assert data["ece"] < 0.02
+    assert data["auroc"] == pytest.approx(5 / 6, abs=0.02)

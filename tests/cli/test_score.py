@@ -1,0 +1,89 @@
+"""`score` on the release's own answers and the hand-made ones: the labels of `golden.json` through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from salt_tui.cli import run_command_line
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text(encoding="utf-8"))
+UNITS = sorted({(case["unit"], case["aligned"]) for case in GOLDEN["answers"]["cases"]})
+
+
+def scored(
+    capsys: pytest.CaptureFixture[str], file: Path, rows: list[dict[str, Any]], *more: str
+) -> list[dict[str, Any]]:
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert run_command_line(["score", str(file), "--json", *more]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found: list[dict[str, Any]] = json.loads(captured.out)["rows"]
+    assert len(found) == len(rows)
+    return found
+
+
+@pytest.mark.parametrize(("unit", "aligned"), UNITS)
+def test_the_release_labels_its_answers_so(
+    unit: str, aligned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = [case for case in GOLDEN["answers"]["cases"] if (case["unit"], case["aligned"]) == (unit, aligned)]
+    rows = [
+        {name: case[name] for name in ("task", "response", "reference", "delimiter") if name in case} for case in cases
+    ]
+    more = ("--unit", unit, *(["--aligned"] if aligned else []))
+    if not aligned:  # our own extraction and labels agree; our own alignment has other scores
+        for case, found in zip(cases, scored(capsys, tmp_path / "a.jsonl", rows, *more), strict=True):
+            assert found["statuses"] == case["statuses"], case["case"]
+    for case, found in zip(cases, scored(capsys, tmp_path / "a.jsonl", rows, *more, "--compat"), strict=True):
+        assert found["statuses"] == case["statuses"], case["case"]
+        for name in ("precision", "recall"):
+            assert (found[name] or 0.0) == pytest.approx(case[name] or 0.0, abs=1e-9)
+        assert (found["redundant"], found["missing"]) == (case["redundant"], case["missing"])
+
+
+def test_answers_by_hand_in_both_modes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    block = GOLDEN["answers_by_hand"]
+    rows = [
+        {"task": block["task"], "response": case["response"], "reference": block["reference"]}
+        for case in block["cases"]
+    ]
+    for found, case in zip(scored(capsys, tmp_path / "a.jsonl", rows), block["cases"], strict=True):
+        assert found["statuses"] == case["statuses"], case["response"]
+    for found, case in zip(scored(capsys, tmp_path / "a.jsonl", rows, "--compat"), block["cases"], strict=True):
+        assert found["statuses"] == case.get("compat", found["statuses"]), case["response"]
+
+
+def test_alignment_of_the_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    block = GOLDEN["alignment_paper"]
+    row = {
+        "task": "kronecker_product",
+        "response": f"********\n{' '.join(block['response'])}\n********",
+        "reference": " ".join(block["reference"]),
+    }
+    for name, more in (("strict", ()), ("aligned", ("--aligned",))):
+        (found,) = scored(capsys, tmp_path / "a.jsonl", [row], *more)
+        assert {rate: found[rate] for rate in ("precision", "recall")} == block[name]
+
+
+def test_an_answer_with_nothing_in_it_has_no_precision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"task": "dna_translation", "response": "I do not know.", "reference": "TAA GGG"}
+    (found,) = scored(capsys, tmp_path / "a.jsonl", [row])
+    assert found["statuses"] == ["missing", "missing"]
+    assert (found["answer_status"], found["precision"], found["recall"]) == ("no_answer", None, 0.0)
+    assert found["reasons"] == {"precision": "nothing generated"}
+
+
+def test_a_delimiter_separates_atoms_and_dk_abstains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {
+        "task": "words_collection",
+        "response": "********\nred, DK, <DK>, blue\n********",
+        "reference": "red, green, blue, blue",
+        "delimiter": ",",
+    }
+    (found,) = scored(capsys, tmp_path / "a.jsonl", [row])
+    assert found["statuses"] == ["correct", "abstained", "abstained", "correct"]
+    assert (found["precision"], found["recall"]) == (0.5, 0.5)
