@@ -46,7 +46,11 @@ class TooSmall(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Show the sentence."""
-        yield Static(id="too-small", markup=False)
+        yield Static(
+            f"salt-tui needs {MINIMUM_WIDTH} columns and {MINIMUM_HEIGHT} rows; `salt-tui run` works in any size",
+            id="too-small",
+            markup=False,
+        )
 
 
 def _live_screen() -> Screen[None]:
@@ -85,9 +89,9 @@ class SaltApp(App[int]):
         Binding("1,f2", "show_mode('setup')", "Setup", show=False, id="app.setup"),
         Binding("2,f3", "show_mode('live')", "Live", show=False, id="app.live"),
         Binding("3,f4", "show_mode('runs')", "Runs", show=False, id="app.runs"),
-        Binding("question_mark", "help", "Help", id="app.help"),
+        Binding("question_mark", "help", "Help", key_display="?", id="app.help"),
         Binding("v", "drawing_mode", "Colours", show=False, id="app.drawing_mode"),
-        Binding("q,ctrl+q", "quit", "Quit", id="app.quit"),
+        Binding("q", "quit", "Quit", id="app.quit"),
         Binding("ctrl+c", "quit_now", "Quit without asking", show=False, priority=True, id="app.quit_now"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True, id="app.suspend"),
     ]
@@ -287,7 +291,7 @@ class SaltApp(App[int]):
             seen.add((name, binding.description))
             keys = [key for key, active in self.screen.active_bindings.items() if active.binding.id == name]
             shown = " ".join(self.get_key_display(Binding(key, "")) for key in keys)
-            groups.setdefault(PARTS[part], []).append((shown, binding.description))
+            groups.setdefault(PARTS[part], []).append((shown, binding.tooltip or binding.description))
         return [(title, groups[title]) for title in PARTS.values() if title in groups]
 
     def action_drawing_mode(self) -> None:
@@ -300,7 +304,9 @@ class SaltApp(App[int]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List in the palette what has a key; the palette adds nothing of its own."""
         for binding in command_bindings(screen):
-            yield SystemCommand(binding.description, f"key {binding.key}", self._runner(screen, binding.action))
+            yield SystemCommand(
+                binding.tooltip or binding.description, f"key {binding.key}", self._runner(screen, binding.action)
+            )
 
     def _runner(self, screen: Screen[object], action: str) -> Callable[[], None]:
         def run() -> None:

@@ -52,9 +52,9 @@ class AtomHeatmap(ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False, id="map.page_down"),
         Binding("home", "first", "First atom", show=False, id="map.first"),
         Binding("end,G", "follow", "Follow the newest", show=False, id="map.follow"),
-        Binding("w", "wrong(1)", "Next wrong", id="map.next_wrong"),
+        Binding("w", "wrong(1)", "Wrong", tooltip="Next wrong", id="map.next_wrong"),
         Binding("W", "wrong(-1)", "Previous wrong", show=False, id="map.previous_wrong"),
-        Binding("c", "surest_wrong(1)", "Surest wrong", id="map.surest_wrong"),
+        Binding("c", "surest_wrong(1)", "Surest", tooltip="Surest wrong", id="map.surest_wrong"),
         Binding("C", "surest_wrong(-1)", "Less far down the surest wrong", show=False, id="map.surest_wrong_back"),
     ]
 

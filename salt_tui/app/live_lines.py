@@ -37,6 +37,8 @@ def title_line(session: RunSession, width: int) -> str:
     state = session.state
     started = state.view.started
     if started is None:
+        if not state.computing:
+            return both_ends(" nothing was computed", PHASES[state.phase], width)
         if state.view.loading is None:
             return both_ends(" starting the model process …", PHASES[state.phase], width)
         name, fraction = state.view.loading
@@ -146,3 +148,12 @@ def rule(title: str, width: int) -> str:
     """Return a horizontal line with a title."""
     start = f" ── {title} " if title else " ──"
     return start[: width - 1].ljust(max(0, width - 1), "─")
+
+
+def instead_of_a_unit(state: LiveState) -> str:
+    """Say why there is no unit to describe."""
+    if state.phase == "loading":
+        return "The model is being loaded."
+    if not state.computing and state.log:
+        return visible(state.log[-1], 200)
+    return "No atom yet."

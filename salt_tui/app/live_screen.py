@@ -66,7 +66,7 @@ class LiveScreen(Screen[None]):
         Binding("space", "pause", "Pause", id="live.pause"),
         Binding("f", "function(1)", "Function", id="live.function"),
         Binding("F", "function(-1)", "Previous function", show=False, id="live.function_back"),
-        Binding("g", "granularity", "Granularity", id="live.granularity"),
+        Binding("g", "granularity", "Unit", tooltip="Atoms or lines", id="live.granularity"),
         Binding("t", "task", "Numbers of one task", show=False, id="live.task"),
         Binding("o", "log", "Log", show=False, id="live.log"),
         Binding("x", "cancel_answer", "Cancel the answer under the cursor", show=False, id="live.cancel_answer"),
@@ -227,8 +227,7 @@ class LiveScreen(Screen[None]):
         if cursor is None:
             self._sentence = ""
             self._set("unit", live_lines.rule("", self.size.width))
-            waiting = "The model is being loaded." if session.state.phase == "loading" else "No atom yet."
-            self._set("sentence", waiting)
+            self._set("sentence", live_lines.instead_of_a_unit(session.state))
             return
         unit = session.describe_unit(cursor)
         rank = self.map.surest_rank

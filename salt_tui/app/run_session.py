@@ -154,7 +154,7 @@ class RunSession:
 
     def stop(self) -> None:
         """Stop in order; the run stays resumable."""
-        if self._background is not None and self.computing:
+        if self._background is not None and self.computing and self.state.computing:
             self._background.stop()
             self.state.clock.go_on()
             self.state.phase = "stopping"

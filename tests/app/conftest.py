@@ -60,7 +60,7 @@ def _stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SALT_TUI_HOME", str(folder / "home"))
         session = compute(folder / "salt.db", write_script(folder / "tiny.scripted.json"))
-    assert session.state.phase == "finished"
+    assert session.state.phase == "finished", list(session.state.log)
     return folder
 
 

@@ -1,0 +1,112 @@
+"""Text that would move the cursor, hide itself or be read as markup is spelled out in every widget."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from salt_tui.app.application import SaltApp
+from salt_tui.app.live_screen import LiveScreen
+from salt_tui.app.runs_screen import RunsScreen
+from salt_tui.app.settings import Choices, save_choices
+from salt_tui.app.setup_screen import SetupScreen
+from salt_tui.palette import DrawingMode
+from tests.app.pilot import drive, screen_text, until
+
+HOSTILE = "[/red][[1, 2]\x1b]0;x\x07\x9b31m\u202e\u200b\x00\ud800\n😀漢字[@click=app.quit]q[/]"
+FORBIDDEN = ("\x1b", "\x07", "\x9b", "\u202e", "\u200b", "\x00", "\ud800")
+
+
+def spoil(database: Path) -> None:
+    """Put hostile text wherever the file holds a text that a screen shows."""
+    text = HOSTILE.replace("\ud800", "")
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("UPDATE run SET model_name = ?, message = ?, warnings = json_array(?)", (text, text, text))
+        connection.execute("UPDATE run SET model_path = ?", (text,))
+        connection.execute("UPDATE model SET name = ?, description = ?", (text, text))
+        connection.execute(
+            "UPDATE unit SET text = ? || replace(hex(zeroblob(5000)), '00', 'aa'), reference = ?, status = 'wrong'"
+            " WHERE text IS NOT NULL AND kind = 'atom'",
+            (text, text),
+        )
+
+
+def check(app: SaltApp) -> str:
+    """Look for what must never be drawn, and for rows that are not as wide as the screen."""
+    text = screen_text(app)
+    for character in FORBIDDEN:
+        assert character not in text, f"{character!r} is on the screen"
+    for strip in app.screen._compositor.render_strips():
+        assert strip.cell_length == app.size.width
+    return text
+
+
+def unwrapped(app: SaltApp) -> str:
+    """Return what is on the screen without white space and frames, as lines may break anywhere."""
+    return "".join(check(app).replace("│", "").split())
+
+
+@pytest.mark.parametrize("mode", list(DrawingMode))
+def test_a_stored_run_full_of_hostile_text(stored: Path, mode: DrawingMode) -> None:
+    spoil(stored)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3")
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen) and app.screen.chosen is not None)
+        await pilot.pause()
+        assert "[/red][[1, 2]" in check(app)
+        await pilot.press("d")
+        await until(pilot, lambda: "[/red][[1,2]\\x1b]0;x" in unwrapped(app))
+        await pilot.press("n", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        await pilot.press("home", "w", "o")
+        await pilot.pause(0.7)
+        assert "said[/red][[1,2]\\x1b]0;x\\x07" in unwrapped(app)
+        await pilot.press("g", "y", "e")
+        await pilot.pause()
+        app.screen.query_one(Input).value = f"/nowhere/{HOSTILE}.csv"
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app._notifications) > 1)
+        await pilot.pause()
+        check(app)
+        app.say(HOSTILE, severity="error")
+        await pilot.pause()
+        assert "[/red]" in check(app)
+        assert "\x1b" not in app.clipboard
+
+    drive(scenario, stored, mode=mode)
+
+
+def test_setup_with_hostile_names(tmp_path: Path) -> None:
+    save_choices(Choices(model=HOSTILE.replace("\ud800", ""), difficulty="[/red]", tasks=("[/red]",)))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await until(pilot, lambda: bool(screen.tasks.names))
+        await pilot.pause()
+        assert "[/red][[1, 2]\\x1b]0;x" in check(app)
+        await pilot.press("a", "ctrl+r")
+        await until(pilot, lambda: app.session is not None and app.session.state.phase == "failed")
+        await until(pilot, lambda: "[/red][[1,2]\\x1b]0;x" in unwrapped(app))
+
+    drive(scenario, tmp_path / "[red].db")
+
+
+def test_a_database_that_is_none_is_one_line_and_the_app_stays(tmp_path: Path) -> None:
+    database = tmp_path / "[red] no database.db"
+    database.write_bytes(b"\x1b]0;x\x07 not a database" * 100)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: bool(app._notifications))
+        await pilot.press("3")
+        await pilot.pause(0.2)
+        assert isinstance(app.screen, RunsScreen)
+        check(app)
+
+    drive(scenario, database)

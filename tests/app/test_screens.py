@@ -1,0 +1,225 @@
+"""What the screens show and survive: sizes, modes, crashes of the child, resumed runs, keys of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from salt_tui.app.application import PARTS, SaltApp, TooSmall, binding_names
+from salt_tui.app.live_screen import LiveScreen
+from salt_tui.app.settings import keys_path
+from salt_tui.palette import DrawingMode
+from salt_tui.store.queries import open_queries
+from tests.app.conftest import compute, request
+from tests.app.pilot import drive, screen_text, until
+
+
+def finished(app: SaltApp) -> bool:
+    return app.session is not None and app.session.state.phase in {"finished", "failed"} and not app.session.computing
+
+
+def test_a_whole_run_at_the_design_size(script: Callable[..., Path], tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: finished(app))
+        assert app.session is not None
+        await until(pilot, lambda: "atoms in 8 answers" in screen_text(app))
+        lines = screen_text(app).splitlines()
+        assert len(lines) == 24
+        assert max(map(len, lines)) <= 80
+        assert "CPU ×1 · width 4" in lines[0]
+        assert lines[0].endswith("run 1 · trivial · finished")
+        assert lines[1].startswith(" kronecker_product")
+        assert "4/4" in lines[1]
+        assert any(line.startswith("── dna_translation") for line in lines)
+        assert "precision ." in lines[21]
+        assert "atoms in 8 answers" in lines[22]
+
+    drive(scenario, tmp_path / "salt.db", request(script()))
+
+
+def test_the_screen_shows_what_is_stored(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        app.open_run(1)
+        await until(pilot, lambda: app.session is not None and not app.session.reading)
+        assert app.session is not None
+        with open_queries(stored) as queries:
+            answers = queries.answers(1)
+            assert [answer.generation for answer in answers] == [
+                cells.generation for cells in app.session.state.map.answers
+            ]
+            for answer, cells in zip(answers, app.session.state.map.answers, strict=True):
+                assert answer.generation is not None
+                units = queries.units(answer.generation, "atom")
+                assert [unit.status for unit in units] == [
+                    cells.units["atom"].status(unit) for unit in range(len(cells.units["atom"]))
+                ]
+
+    drive(scenario, stored)
+
+
+def test_an_interrupted_run_is_resumed_from_the_list_with_its_finished_answers(
+    script: Callable[..., Path], tmp_path: Path
+) -> None:
+    database = tmp_path / "salt.db"
+    path = script(seconds_per_step=0.02)
+    session = compute(database, path, stop_after=6)
+    assert session.state.phase == "interrupted"
+    whole = compute(tmp_path / "whole.db", path)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3")
+        await until(pilot, lambda: "interrupted" in screen_text(app))
+        await pilot.press("r")
+        await until(pilot, lambda: finished(app) and not app.session.reading)  # type: ignore[union-attr]
+        assert app.session is not None
+        shown = [bytes(answer.units["atom"].statuses) for answer in app.session.state.map.answers]
+        assert shown == [bytes(answer.units["atom"].statuses) for answer in whole.state.map.answers]
+
+    drive(scenario, database)
+
+
+def test_a_crashing_child_is_one_line_and_the_app_stays(script: Callable[..., Path], tmp_path: Path) -> None:
+    import json
+
+    path = script()
+    data = json.loads(path.read_text("utf-8"))
+    for reply in data["replies"]:
+        reply["crash"] = {"after": 1, "signal": 11, "times": 9}
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: finished(app), 40)
+        await pilot.press("o")
+        await until(pilot, lambda: "SIGSEGV" in screen_text(app))
+        assert "Traceback" not in screen_text(app)
+        await pilot.press("3")
+        await until(pilot, lambda: "8/8" in screen_text(app))
+
+    drive(scenario, tmp_path / "salt.db", request(path))
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 50)])
+def test_every_screen_fits(stored: Path, size: tuple[int, int]) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        app.open_run(1)
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        for key in ("3", "1", "2"):
+            await pilot.press(key)
+            await pilot.pause()
+            lines = screen_text(app).splitlines()
+            assert len(lines) == size[1]
+            assert max(map(len, lines)) <= size[0]
+            assert "Quit" in lines[-1]
+
+    drive(scenario, stored, size=size)
+
+
+def test_too_small_is_one_sentence_and_the_cursor_is_kept(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        app.open_run(1)
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        screen = app.screen
+        assert isinstance(screen, LiveScreen)
+        await pilot.press("home", "w", "w")
+        await pilot.pause()
+        cursor = screen.map.cursor
+        await pilot.resize_terminal(59, 16)
+        await pilot.pause()
+        assert isinstance(app.screen, TooSmall)
+        assert "salt-tui needs 60 columns and 16 rows" in " ".join(screen_text(app).split())
+        await pilot.resize_terminal(20, 3)
+        await pilot.pause()
+        await pilot.resize_terminal(60, 16)
+        await pilot.pause()
+        assert app.screen is screen
+        assert screen.map.cursor == cursor
+        assert cursor is not None
+        row = screen.map.map.position(cursor)[0]
+        assert 0 <= row - screen.map.scroll_offset.y < screen.map.size.height
+
+    drive(scenario, stored)
+
+
+def test_a_terminal_that_is_too_small_from_the_start(tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        assert isinstance(app.screen, TooSmall)
+        await pilot.press("q")
+        await pilot.pause(0.1)
+
+    assert drive(scenario, tmp_path / "salt.db", size=(40, 10)).return_code == 0
+
+
+def test_following_stops_when_the_user_moves_and_end_resumes_it(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        app.open_run(1)
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        screen = app.screen
+        assert isinstance(screen, LiveScreen)
+        await pilot.press("end")
+        await pilot.pause()
+        assert "newest below" in screen_text(app)
+        await pilot.press("up")
+        await pilot.pause()
+        assert "end follows" in screen_text(app)
+
+    drive(scenario, stored)
+
+
+def test_no_colour_reaches_the_terminal_without_colours(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        app.open_run(1)
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        await pilot.press("home")
+        await pilot.pause()
+        screen = app.screen
+        assert isinstance(screen, LiveScreen)
+        for y in range(screen.map.size.height):
+            for segment in screen.map.render_line(y):
+                style = segment.style
+                assert style is None or (style.color is None and style.bgcolor is None)
+
+    drive(scenario, stored, mode=DrawingMode.PLAIN)
+
+
+def test_keys_can_be_changed_and_mistakes_are_named(tmp_path: Path, stored: Path) -> None:
+    keys_path().parent.mkdir(parents=True)
+    keys_path().write_text('"app.runs" = "z"\n"app.rums" = "y"\n"map.left" = 3\n', encoding="utf-8")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        words = " ".join(note.message for note in app._notifications)
+        assert "there is no binding 'app.rums'" in words
+        assert "map.left must be keys" in words
+        await pilot.press("z")
+        await pilot.pause()
+        assert app.current_mode == "runs"
+
+    drive(scenario, stored)
+
+
+def test_the_palette_lists_what_has_a_key_and_nothing_else(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        app.open_run(1)
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen))
+        listed = {command.title for command in app.get_system_commands(app.screen)}
+        bound = {
+            binding.tooltip or binding.description
+            for owner in (LiveScreen, SaltApp)
+            for binding in owner.BINDINGS  # type: ignore[union-attr]
+        }
+        assert listed == bound
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        await pilot.press(*"atoms or")
+        await pilot.pause(0.3)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.session.state.map.kind == "line")  # type: ignore[union-attr]
+
+    drive(scenario, stored)
+
+
+def test_every_part_of_the_bindings_has_a_title_in_help_or_is_a_window() -> None:
+    parts = {name.partition(".")[0] for name in binding_names()}
+    assert parts - set(PARTS) == {"question", "input", "text"}
