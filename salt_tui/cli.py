@@ -20,7 +20,7 @@ from salt_tui.commands.failures import DONE, INTERRUPTED, USAGE, report_failure,
 app = typer.Typer(
     name="salt-tui",
     help="Find out how often a local GGUF model is right, and whether it knows when it is wrong.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -36,6 +36,7 @@ app.add_typer(models_app, name="models")
 class DisplayMode(StrEnum):
     """How a run reports while it works."""
 
+    APP = "app"
     RICH = "rich"
     PLAIN = "plain"
     NONE = "none"
@@ -94,6 +95,33 @@ def run_command_line(arguments: Sequence[str]) -> int:
             say(f"{format_message()} (salt-tui --help)")
             return USAGE
         return report_failure(error)
+
+
+@app.callback()
+def open_the_app(context: typer.Context, database: Database = None) -> int | None:
+    """Open the app when no command is given."""
+    if context.invoked_subcommand is None:
+        from salt_tui.app.launch import open_app
+
+        return open_app(database)
+    if database is not None:
+        raise typer.BadParameter(f"--db stands after the command: salt-tui {context.invoked_subcommand} --db FILE")
+    return None
+
+
+@app.callback(invoke_without_command=True)
+def open_screens(context: typer.Context, database: Database = None) -> int:
+    """Find out how often a local GGUF model is right, and whether it knows when it is wrong.
+
+    Without a command: opens the app.
+    """
+    if context.invoked_subcommand is not None:
+        if database is not None:
+            raise typer.BadParameter(f"--db goes behind the command: salt-tui {context.invoked_subcommand} --db FILE")
+        return DONE
+    from salt_tui.app.launch import open_app
+
+    return open_app(database)
 
 
 @app.command()
@@ -157,6 +185,10 @@ def run(
             value_type=value_type,
         ),
     )
+    if display is DisplayMode.APP:
+        from salt_tui.app.launch import open_app
+
+        return open_app(database, request)
     return run_new(request, database, display.value if display else None, json_output=json_output)
 
 
@@ -172,6 +204,10 @@ def resume(
     json_output: JsonOption = False,
 ) -> int:
     """Go on with an interrupted run; a finished one is left as it is."""
+    if display is DisplayMode.APP:
+        from salt_tui.app.launch import open_app
+
+        return open_app(database, resume=run)
     from salt_tui.commands.run import run_again
 
     return run_again(
