@@ -111,10 +111,7 @@ def open_the_app(context: typer.Context, database: Database = None) -> int | Non
 
 @app.callback(invoke_without_command=True)
 def open_screens(context: typer.Context, database: Database = None) -> int:
-    """Find out how often a local GGUF model is right, and whether it knows when it is wrong.
-
-    Without a command: opens the app.
-    """
+    """Find out how often a GGUF model is right and whether it knows when it is wrong; opens the app without a command."""
     if context.invoked_subcommand is not None:
         if database is not None:
             raise typer.BadParameter(f"--db goes behind the command: salt-tui {context.invoked_subcommand} --db FILE")
