@@ -14,16 +14,35 @@ from numpy.typing import NDArray
 
 from scoring.calibration_error import BINS
 from scoring.intervals import LEVEL, Interval
+from scoring.metrics import METRICS
 from scoring.scored_units import FloatArray, IntArray, SortedColumns
 from scoring.value import TOO_FEW_GENERATIONS, UNDEFINED_IN_EVERY_DRAW
 
-RESAMPLED: tuple[str, ...] = ("accuracy", "ece", "brier", "nll", "auroc", "auroc_micro", "prr")
-"""The metrics that have an interval here."""
+OF_BINS: tuple[str, ...] = ("ece", "mce", "brier_reliability", "brier_resolution")
+"""The metrics that the bins of ECE determine."""
 
-_OF_PROBABILITIES = frozenset({"ece", "brier", "nll"})
+RESAMPLED: tuple[str, ...] = (
+    "accuracy",
+    "ece",
+    "mce",
+    "brier",
+    "brier_reliability",
+    "brier_resolution",
+    "brier_uncertainty",
+    "brier_remainder",
+    "nll",
+    "auroc",
+    "auroc_micro",
+    "prr",
+)
+"""The metrics that have an interval here; the others are no sums over generations or pairs of generations."""
 
-LARGEST_PAIR_TABLE = 2_000_000
-"""Units times generations up to which right and wrong units are paired by generation; beyond, each draw is summed."""
+LARGEST_PAIR_TABLE = 4_000_000
+MOST_PAIRED_GENERATIONS = 250
+"""Units times generations, and generations, up to which units are paired by generation; beyond, draws are summed.
+
+1,000 draws of 12,500 units in 250 generations: 0.13 s paired, 0.36 s by draws.
+"""
 
 BATCH_CELLS = 4_000_000
 """Draws times units held in memory at a time beyond that."""
@@ -63,21 +82,25 @@ def resampled_metrics(
         probability: whether confidences mean probabilities; without, metrics that need them are left out.
         names: some of `RESAMPLED`.
     """
-    wanted = [name for name in names if probability or name not in _OF_PROBABILITIES]
+    wanted = [name for name in names if probability or not METRICS[name].needs_probability]
     count = draws.shape[1]
     right = correct.astype(np.float64)
 
     def drawn(values: FloatArray) -> FloatArray:
-        return np.asarray(draws @ np.bincount(generation, weights=values, minlength=count))
+        total: FloatArray = draws @ np.bincount(generation, weights=values, minlength=count)
+        return total
 
     units = drawn(np.ones(right.size))
-    found: dict[str, FloatArray] = {}
-    if "accuracy" in wanted:
-        found["accuracy"] = _ratio(drawn(right), units)
-    if "ece" in wanted:
-        found["ece"] = _ratio(_bin_gaps(confidence, right, generation, draws), units)
-    if "brier" in wanted:
+    accuracy = _ratio(drawn(right), units)
+    found = {"accuracy": accuracy, "brier_uncertainty": accuracy * (1.0 - accuracy)}
+    of_bins = {*OF_BINS, "brier_remainder"} & set(wanted)
+    if of_bins:
+        found |= _of_bins(confidence, right, generation, draws, units, accuracy, of_bins)
+    if {"brier", "brier_remainder"} & set(wanted):
         found["brier"] = _ratio(drawn((confidence - right) ** 2), units)
+    if "brier_remainder" in wanted:
+        explained = found["brier_reliability"] - found["brier_resolution"] + found["brier_uncertainty"]
+        found["brier_remainder"] = found["brier"] - explained
     if "nll" in wanted:
         outcome = np.where(correct, confidence, 1.0 - confidence)
         losses = -np.log(outcome, out=np.zeros_like(outcome), where=outcome > 0.0)
@@ -125,14 +148,38 @@ def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return ratio
 
 
-def _bin_gaps(confidence: FloatArray, right: FloatArray, generation: IntArray, draws: FloatArray) -> FloatArray:
-    """Return Σⱼ |Σ confidence − Σ right| over the bins of ECE in each resample."""
+def _of_bins(
+    confidence: FloatArray,
+    right: FloatArray,
+    generation: IntArray,
+    draws: FloatArray,
+    all_units: FloatArray,
+    accuracy: FloatArray,
+    wanted: set[str],
+) -> dict[str, FloatArray]:
+    """Return the metrics of `OF_BINS` in each resample; of ECE alone, where it alone is wanted."""
     # The same edges as scoring.calibration_error: (j−1)/15 < p ≤ j/15, 0 in the first bin.
     bins = np.maximum(np.searchsorted(np.arange(BINS + 1) / BINS, confidence, side="left") - 1, 0)
     count = draws.shape[1]
-    gaps = np.bincount(generation * BINS + bins, weights=confidence - right, minlength=count * BINS)
-    total: FloatArray = np.abs(draws @ gaps.reshape(count, BINS)).sum(axis=1)
-    return total
+    place = generation * BINS + bins
+
+    def drawn(values: FloatArray) -> FloatArray:
+        total: FloatArray = draws @ np.bincount(place, weights=values, minlength=count * BINS).reshape(count, BINS)
+        return total
+
+    gaps = np.abs(drawn(confidence - right))
+    found = {"ece": _ratio(gaps.sum(axis=1), all_units)}
+    if wanted <= {"ece"}:
+        return found
+    units = drawn(np.ones(right.size))
+    mean_gaps = np.divide(gaps, units, out=np.zeros_like(gaps), where=units > 0.0)
+    rates = drawn(right)
+    np.divide(rates, units, out=rates, where=units > 0.0)
+    spread = np.where(units > 0.0, rates - accuracy[:, None], 0.0)
+    found["mce"] = np.where(all_units > 0.0, mean_gaps.max(axis=1), np.nan)
+    found["brier_reliability"] = _ratio((gaps * mean_gaps).sum(axis=1), all_units)
+    found["brier_resolution"] = _ratio((units * spread**2).sum(axis=1), all_units)
+    return found
 
 
 def _micro(columns: SortedColumns, generation: IntArray, draws: FloatArray) -> FloatArray:
@@ -147,7 +194,7 @@ def _auroc(confidence: FloatArray, right: FloatArray, generation: IntArray, draw
     order = np.argsort(confidence, kind="stable")
     scores, right, owner = confidence[order], right[order], generation[order]
     starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1]))) if scores.size else np.zeros(0, int)
-    if scores.size * draws.shape[1] <= LARGEST_PAIR_TABLE:
+    if draws.shape[1] <= MOST_PAIRED_GENERATIONS and scores.size * draws.shape[1] <= LARGEST_PAIR_TABLE:
         ordered, rights, wrongs = _by_pairs(right, owner, starts, draws)
     else:
         ordered, rights, wrongs = _by_draws(right, owner, starts, draws)

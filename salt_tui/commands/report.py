@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from salt_tui.commands.failures import DONE
+from salt_tui.commands.failures import DONE, say
 from salt_tui.commands.report_sentences import sentences
 from salt_tui.commands.report_tables import (
     digest_tables,
@@ -29,6 +29,9 @@ from salt_tui.runner.report_rows import ReportRow
 from salt_tui.runner.row_selection import RowSelection
 from salt_tui.visible_text import visible
 
+MANY_ATOMS = 200_000
+"""1,000 draws of the usual rows of more atoms than this take longer than a minute."""
+
 _LINE = 100
 """Columns that a sentence takes at most, on a terminal."""
 
@@ -44,6 +47,9 @@ def print_report(name: str, database: Path | None, output: str, selection: RowSe
         chosen: whether the user named rows or a slice; otherwise ``table`` and ``md`` answer the usual questions.
     """
     path = database or database_path()
+    atoms = sum(task.atoms for task in report_run(path, name).tasks) if selection.rows.draws else 0
+    if atoms > MANY_ATOMS:
+        say(f"{atoms:,} atoms: intervals may take minutes, --draws 0 leaves them out")
     if output in {"table", "md"} and not chosen:
         digest = report_digest(path, name, selection.rows.draws)
         tables = digest_tables(digest)

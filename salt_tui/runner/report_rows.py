@@ -24,7 +24,7 @@ from salt_tui.store.records import UnitKind
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
 from scoring.analyses_comparison import compare
-from scoring.benchmark_intervals import draw_generations, interval_of, mean_over_tasks_of_draws
+from scoring.benchmark_intervals import RESAMPLED, draw_generations, interval_of, mean_over_tasks_of_draws
 from scoring.calibrators import CALIBRATORS
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, mean_over_tasks
@@ -45,6 +45,9 @@ EVERYTHING: Mapping[str, tuple[str, ...]] = dict.fromkeys(CONFIDENCE_FUNCTIONS, 
 USUAL_MAP = "isotonic"
 """The map by which functions that are no probabilities can be compared in calibration."""
 
+USUAL_INTERVALS: tuple[str, ...] = ("accuracy", "ece", "brier", "nll", "auroc", "auroc_micro", "prr")
+"""The metrics that have an interval in the usual rows; in chosen ones all of `RESAMPLED` have."""
+
 USUAL: Mapping[str, tuple[str, ...]] = {
     name: MAPS if name == HEADLINE_FUNCTION else (RAW, USUAL_MAP) for name in CONFIDENCE_FUNCTIONS
 }
@@ -64,11 +67,18 @@ class RowChoice:
         maps: per confidence function the names of its maps, `RAW` for raw scores.
         metrics: names of `METRICS`.
         draws: bootstrap resamples of the answers of a task; 0 for no intervals.
+        with_interval: metrics that get one, of those that can.
     """
 
     maps: Mapping[str, tuple[str, ...]]
     metrics: tuple[str, ...] = tuple(METRICS)
     draws: int = DRAWS
+    with_interval: tuple[str, ...] = RESAMPLED
+
+    @property
+    def resampled(self) -> tuple[str, ...]:
+        """The measured metrics that get an interval."""
+        return tuple(name for name in self.metrics if name in self.with_interval) if self.draws else ()
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -210,7 +220,7 @@ class _Cell:
             int(scores.correct.size),
             int(np.unique(scores.generation).size),
             measure(scores, choice.metrics),
-            resample(scores, draws, choice.metrics) if choice.draws else {},
+            resample(scores, draws, choice.resampled),
             measure_inside_answers(scores),
         )
 
@@ -227,7 +237,7 @@ class _Cell:
             {name: values[name] for name in choice.metrics},
             {
                 **{name: column for name, column in raw.draws.items() if METRICS[name].ranks_only},
-                **(resample(scores, draws, changed.metrics) if choice.draws else {}),
+                **resample(scores, draws, changed.resampled),
             },
             raw.inside,
         )
@@ -266,10 +276,8 @@ def _row(
 
 def _intervals(cells: Mapping[str, _Cell], choice: RowChoice) -> dict[str, Interval]:
     """Return the interval of the mean over tasks; answers are drawn inside each task."""
-    if not choice.draws:
-        return {}
     found = {}
-    for metric in choice.metrics:
+    for metric in choice.resampled:
         tasks = {
             task: cell for task, cell in cells.items() if metric in cell.draws and cell.values[metric].value is not None
         }

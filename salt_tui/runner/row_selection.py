@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from salt_tui.runner.errors import UsageError
-from salt_tui.runner.report_rows import EVERYTHING, GRANULARITIES, MAPS, USUAL, RowChoice
+from salt_tui.runner.report_rows import EVERYTHING, GRANULARITIES, MAPS, USUAL, USUAL_INTERVALS, RowChoice
 from salt_tui.runner.task_scores import RAW
 from salt_tui.store.records import UnitKind
 from scoring.calibrators import calibrator
@@ -61,7 +61,7 @@ def select_rows(
         functions = functions or (HEADLINE_FUNCTION,)
         calibrators = calibrators or (RAW,)
     elif not named and not full:
-        rows = RowChoice(USUAL, tuple(metrics), draws)
+        rows = RowChoice(USUAL, tuple(metrics), draws, USUAL_INTERVALS)
         return RowSelection(chosen_units, rows, by, len(GRANULARITIES) * _size(EVERYTHING.values(), USUAL.values()))
     chosen_functions = _known("--function", functions, tuple(CONFIDENCE_FUNCTIONS))
     maps = _maps(calibrators)

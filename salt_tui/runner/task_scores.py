@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
-from scoring.benchmark_intervals import RESAMPLED, resampled_metrics
+from scoring.benchmark_intervals import resampled_metrics
 from scoring.calibrators import calibrator
 from scoring.calibrators_fitted import Unfitted
 from scoring.confidence import CONFIDENCE_FUNCTIONS
@@ -158,11 +158,13 @@ def measure_inside_answers(scores: TaskScores) -> MicroAuroc:
 
 
 def resample(scores: TaskScores, draws: FloatArray, names: Sequence[str]) -> dict[str, FloatArray]:
-    """Return each metric of `RESAMPLED` among the names in each resample of the task's answers."""
-    if scores.confidence is None:
+    """Return each named metric in each resample of the task's answers; names of `RESAMPLED` only."""
+    if scores.confidence is None or not names:
         return {}
     found: dict[str, FloatArray] = {}
-    for column, wanted in _columns_to_read(scores, scores.confidence, [name for name in names if name in RESAMPLED]):
+    for column, wanted in _columns_to_read(scores, scores.confidence, names):
+        if not wanted:
+            continue
         found |= resampled_metrics(
             column, scores.correct, scores.generation, draws, probability=scores.probability, names=wanted
         )

@@ -58,6 +58,7 @@ def test_scores_that_are_no_probabilities_have_only_ranking_metrics() -> None:
         np.array([-3.0, 7.0]), np.array([False, True]), np.array([0, 1]), draws, probability=False
     )
     assert set(found) == {"accuracy", "auroc", "auroc_micro", "prr"}
+    assert found["accuracy"].max() <= 1.0
 
 
 def test_no_units_and_no_draws_are_undefined() -> None:
