@@ -9,7 +9,8 @@ DEMO_DB := demo.db
 
 demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
 	@rm -f $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
-	$(BIN)/salt-tui run -m smollm2 --tasks all --difficulty trivial --limit 5 --seed 1 --db $(DEMO_DB)
+	$(BIN)/salt-tui run -m smollm2 --tasks all --difficulty trivial --limit 5 --seed 1 --db $(DEMO_DB) \
+	  $$(test -t 0 && test -t 1 && test -t 2 && test "$$TERM" != dumb && echo --display app)
 	@echo
 	@echo "Every atom is in $(DEMO_DB).  More: $(BIN)/salt-tui report --db $(DEMO_DB)"
 

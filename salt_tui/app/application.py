@@ -72,6 +72,7 @@ class SaltApp(App[int]):
         database: the file.
         request: a run to begin at once.
         mode: how cells are drawn.
+        resume: number of a run to go on with at once.
     """
 
     CSS_PATH = "app.tcss"
@@ -96,7 +97,9 @@ class SaltApp(App[int]):
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True, id="app.suspend"),
     ]
 
-    def __init__(self, database: Path, request: RunRequest | None, mode: DrawingMode) -> None:
+    def __init__(
+        self, database: Path, request: RunRequest | None, mode: DrawingMode, *, resume: int | None = None
+    ) -> None:
         """Make the app; nothing is read yet."""
         super().__init__(ansi_color=None if mode is DrawingMode.COLOUR else True)
         self.database = database
@@ -105,6 +108,7 @@ class SaltApp(App[int]):
         self.computing: RunSession | None = None
         self.mode_changed: Signal[DrawingMode] = Signal(self, "drawing mode")
         self._request = request
+        self._resume = resume
         self._leaving = False
         self.interrupted_run: int | None = None
         if mode is not DrawingMode.COLOUR:
@@ -133,6 +137,8 @@ class SaltApp(App[int]):
                 self.say(line, severity="warning")
         if self._request is not None:
             self.start_run(self._request)
+        elif self._resume is not None:
+            self.resume_run(self._resume)
 
     def _leave_for(self, number: int) -> None:
         self.leave(128 + number if number != signal.SIGINT else 130)

@@ -12,12 +12,13 @@ from salt_tui.paths import database_path
 from salt_tui.runner.request import RunRequest
 
 
-def open_app(database: Path | None, request: RunRequest | None = None) -> int:
+def open_app(database: Path | None, request: RunRequest | None = None, resume: str | None = None) -> int:
     """Open the app and return its exit code.
 
     Args:
         database: the file, None for the default.
         request: a run to begin at once, None to open on Setup.
+        resume: number of a run to go on with at once, or ``latest``.
 
     Returns:
         0 after quitting, 1 after a bug, 2 where there is no terminal, 130 when Ctrl+C interrupted a run, 128 plus
@@ -32,7 +33,13 @@ def open_app(database: Path | None, request: RunRequest | None = None) -> int:
     # A thread that reads the store or measures gives way to a key after one millisecond instead of five.
     sys.setswitchinterval(0.001)
     path = (database or database_path()).expanduser()
-    app = SaltApp(path, request, drawing_mode())
+    run = None
+    if resume is not None:
+        from salt_tui.store.queries import open_queries
+
+        with open_queries(path) as queries:
+            run = queries.find_run(resume)
+    app = SaltApp(path, request, drawing_mode(), resume=run)
     code = app.run()
     if app.crash is not None:
         return report_failure(app.crash)
