@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 from math import erfc, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scoring.scored_units import FloatArray, IntArray
+from scoring.scored_units import FloatArray
 from scoring.value import Value, undefined
 
 SIGNIFICANCE_LEVEL = 0.05
@@ -130,11 +132,11 @@ def one_sided_wilcoxon(differences: ArrayLike) -> float:
     column = column[np.abs(column) > ROUNDING]
     if not column.size:
         return 1.0
+    if column.size <= LARGEST_EXACT:
+        return _exact_p_value(column.tolist())
     _, inverse, counts = np.unique(np.abs(column), return_inverse=True, return_counts=True)
     twice_ranks = (2 * np.cumsum(counts) - counts + 1)[inverse].astype(np.int64)
     twice_positive = int(twice_ranks[column > 0.0].sum())
-    if column.size <= LARGEST_EXACT:
-        return _exact_tail(twice_ranks, twice_positive)
     n = column.size
     variance = n * (n + 1) * (2 * n + 1) / 24.0 - float((counts.astype(np.float64) ** 3 - counts).sum()) / 48.0
     return 0.5 * erfc((twice_positive / 2.0 - n * (n + 1) / 4.0) / sqrt(2.0 * variance))
@@ -296,11 +298,24 @@ def _paired_means(rows: Sequence[tuple[float | None, float | None]], higher_is_b
     return PairedMeans(first, second, len(pairs), _p_value(gain), _p_value(-gain))
 
 
-def _exact_tail(twice_ranks: IntArray, twice_positive: int) -> float:
+def _exact_p_value(differences: list[float]) -> float:
+    """Rank in plain Python: for the few cells of a report 10 µs instead of 80, and a report asks 100,000 times."""
+    twice_rank: dict[float, int] = {}
+    below = 0
+    for magnitude, tied in groupby(sorted(map(abs, differences))):
+        count = len(list(tied))
+        twice_rank[magnitude] = 2 * below + count + 1
+        below += count
+    twice_ranks = tuple(sorted(twice_rank[abs(difference)] for difference in differences))
+    return _exact_tail(twice_ranks, sum(twice_rank[difference] for difference in differences if difference > 0.0))
+
+
+@lru_cache(maxsize=65_536)
+def _exact_tail(twice_ranks: tuple[int, ...], twice_positive: int) -> float:
     """P(sum of the ranks with random signs ≥ the observed one), by adding one rank after the other."""
-    probability = np.zeros(int(twice_ranks.sum()) + 1)
+    probability = np.zeros(sum(twice_ranks) + 1)
     probability[0] = 1.0
-    for rank in twice_ranks.tolist():
+    for rank in twice_ranks:
         shifted = np.zeros_like(probability)
         shifted[rank:] = probability[:-rank]
         probability = 0.5 * (probability + shifted)
