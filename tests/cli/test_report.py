@@ -41,10 +41,12 @@ def json_of(text: str) -> dict[str, Any]:
     return data
 
 
-def test_json_has_the_stable_names(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_stable_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=EIGHT_TASKS[:2], answers=4, atoms=10)
     data = json_of(output(capsys, database, "--format", "json", "--draws", "50"))
     assert {"run", "model", "plan", "tasks", "mean", "rows"} <= set(data)
-    assert set(data["tasks"]) == set(EIGHT_TASKS)
+    assert set(data["tasks"]) == set(EIGHT_TASKS[:2])
     for row in data["rows"]:
         assert {"granularity", "function", "calibrator", "n", "intervals", "reasons", *METRICS} <= set(row)
         assert all(row[name] is not None or row["reasons"][name] for name in METRICS)
@@ -115,8 +117,7 @@ def test_markdown_tables_have_one_width(database: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("statuses", [["correct"] * 3, ["wrong"] * 3, ["abstained"], ["missing"] * 2, ["redundant"]])
-@pytest.mark.parametrize("answers", [1, 2])
-@pytest.mark.parametrize("form", ["table", "json", "csv", "md"])
+@pytest.mark.parametrize(("answers", "form"), [(1, "table"), (2, "table"), (2, "json"), (1, "csv"), (2, "md")])
 def test_degenerate_runs_are_reported_without_a_word_on_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], statuses: list[str], answers: int, form: str
 ) -> None:

@@ -80,7 +80,7 @@ def test_everything_is_a_row_per_function_and_map_and_intervals_hold_their_quant
 
 
 def test_slices_take_their_units_only_and_maps_from_the_whole_run(database: Path, atoms: UnitColumns) -> None:
-    choice = RowChoice({"max_probability": ("isotonic",)}, draws=0)
+    choice = RowChoice({"max_probability": ("isotonic",)}, ("accuracy", "ece", "auroc"), draws=0)
     with open_queries(database) as queries:
         for column in ("task", "difficulty", "line", "position", "index", "status", "tokens", "max_probability"):
             parts = slice_parts(queries, 1, atoms, column)
@@ -174,7 +174,9 @@ def test_the_course_of_answers_goes_down_and_intervals_hold_precision(database: 
     assert set(mean_confidences(atoms)) == set(EIGHT_TASKS)
 
 
-def test_the_usual_rows_say_how_many_there_are_beside_them(database: Path) -> None:
+def test_the_usual_rows_say_how_many_there_are_beside_them(tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=EIGHT_TASKS[:1], answers=3, atoms=8)
     selection = select_rows((), (), (), by=None, draws=0, full=False)
     rows = report_rows(database, 1, selection)
     everything = 3 * sum(map(len, EVERYTHING.values()))
