@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import salt_tui
 from salt_tui.commands.failures import DONE, FAILED
-from salt_tui.engine.engine import Build, ContextInfo, EngineError, ModelInfo
+from salt_tui.engine.engine import Build, ContextInfo, EngineError, Exactness, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.paths import database_path, engine_log_path, user_models_file
 from salt_tui.runner.opened_model import load_model, open_model
 from salt_tui.runner.request import EngineOptions
+from salt_tui.runner.restart_check import difference_after_restart
 from salt_tui.visible_text import visible
 
 CHECK_CONTEXT = 512
@@ -61,10 +62,18 @@ def _examine(resolved: ResolvedModel) -> Examination:
             date = datetime.now(UTC).date().isoformat()
             options = EngineOptions()
             info = load_model(engine, resolved, options, date, lambda event: None)
-            opened = open_model(engine, resolved.name, info, options, context=CHECK_CONTEXT, width=options.width)
+            opened = open_model(
+                engine, resolved.name, info, options, context=CHECK_CONTEXT, width=options.width, check="full"
+            )
+            restart = difference_after_restart(engine, options.width)
         except EngineError as error:
             return Examination(build, None, None, str(error))
-        return Examination(build, info, opened.context, None)
+        return Examination(build, info, replace(opened.context, exactness=_with(opened.context, restart)), None)
+
+
+def _with(context: ContextInfo, restart: float) -> Exactness:
+    differences = {**context.exactness.differences, "restart": restart}
+    return Exactness(differences, all(difference == 0.0 for difference in differences.values()))
 
 
 def _print(found: Examination) -> None:
@@ -82,7 +91,7 @@ def _print(found: Examination) -> None:
     _print_path("models", user_models_file())
     _print_path("engine log", engine_log_path())
     if found.model is not None and found.context is not None:
-        layers = f"{found.model.gpu_layers}/{found.model.layers} layers on GPU"
+        layers = f"{found.context.gpu_layers}/{found.model.layers} layers on GPU"
         print(f"model      {visible(found.model.description)}, {layers}")
         print(f"exactness  {_exactness(found.context)}")
     if found.failure is not None:
@@ -104,4 +113,4 @@ def _exactness(context: ContextInfo) -> str:
     if context.exactness.exact:
         return f"bit for bit {shape}: {', '.join(context.exactness.differences)}"
     found = ", ".join(f"{name} {value:.2g}" for name, value in context.exactness.differences.items())
-    return f"NOT exact {shape}: largest logit differences {found}"
+    return f"NOT exact {shape}: largest differences {found}"

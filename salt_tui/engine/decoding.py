@@ -71,6 +71,15 @@ class Decoder:
         self._slots = _Slots([None] * streams.width)
         self._preamble = _Preamble()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a sequence runs or waits."""
+        return any(self._slots.running) or bool(self._slots.queue)
+
+    def forget_preamble(self) -> None:
+        """Take the store stream as empty: somebody else has used it."""
+        self._preamble = _Preamble()
+
     def submit(self, request: Generate) -> None:
         """Queue a sequence."""
         self._slots.queue.append(request)

@@ -8,6 +8,7 @@ needs after its prompts are tokenised.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -53,7 +54,7 @@ class ContextOptions:
         threads: ``-t``; None lets the engine choose and report.
         flash_attention: ``-fa``.
         key_type, value_type: ``-ctk``, ``-ctv``: ``f32 f16 bf16 q8_0 q4_0 …``.
-        check: run the short exactness check.
+        check: the exactness check: none, the quick one of every run, or in full.
     """
 
     width: int
@@ -64,7 +65,7 @@ class ContextOptions:
     flash_attention: Literal["auto", "on", "off"]
     key_type: str
     value_type: str
-    check: bool = True
+    check: Literal["none", "quick", "full"] = "quick"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +178,17 @@ class ModelInfo:
     build: Build
 
 
+INCOMPARABLE = sys.float_info.max
+"""The difference between a number and something that is none; JSON has no infinity."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exactness:
     """Result of the exactness check: largest absolute logit difference per comparison, 0.0 when bit-identical.
 
     Attributes:
-        differences: e.g. ``{"warm_cold": 0.0, "slots": 0.0, "neighbours": 0.0}``; empty when not checked.
+        differences: e.g. ``{"company": 0.0}``, in full ``{"warm_cold": 0.0, "slots": 0.0, "neighbours": 0.0}``; empty
+            when not checked.
         exact: all of them are 0.0; None when not checked.
     """
 
@@ -192,17 +198,42 @@ class Exactness:
 
 @dataclass(frozen=True, slots=True)
 class ContextInfo:
-    """The context as it was made, after every automatic choice."""
+    """The context as it was made, after every automatic choice.
+
+    Attributes:
+        gpu_layers: layers that are offloaded now; with ``-ngl auto`` perhaps fewer than after loading, because the
+            KV cache takes room too.
+    """
 
     width: int
     context: int
     batch: int
     micro_batch: int
     threads: int
+    gpu_layers: int
     flash_attention: bool
     key_type: str
     value_type: str
     exactness: Exactness
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Times of one measurement, seconds.
+
+    Attributes:
+        prompt_tokens: tokens that were evaluated in one stream, in chunks, as prompts are.
+        prompt: for all of them.
+        bare: of each block of `steps_per_block` steps, one token in every slot: the library's call only.
+        full: of each block with the statistics of every slot; ``full[i]`` was measured just after ``bare[i]``.
+        steps_per_block: steps in a block.
+    """
+
+    prompt_tokens: int
+    prompt: float
+    bare: tuple[float, ...]
+    full: tuple[float, ...]
+    steps_per_block: int
 
 
 # --- events -----------------------------------------------------------------------------------------------------
@@ -361,7 +392,7 @@ class Engine(Protocol):
         ...
 
     def restart(self) -> None:
-        """Start a new child after `EngineDied`, loaded and opened as before; raises `EngineError`."""
+        """Start a new child, loaded and opened as before but unchecked: after `EngineDied`; raises `EngineError`."""
         ...
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 # llama.cpp answers a failed assertion by starting a debugger, which takes seconds and fills the log.
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
@@ -16,7 +17,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 import llama_cpp
 
-from salt_tui.engine import serve
+from salt_tui.engine import serve, wire
 from salt_tui.engine.chat_template import ChatTemplate, render_plain
 from salt_tui.engine.decoding import Decoder
 from salt_tui.engine.engine import (
@@ -32,13 +33,16 @@ from salt_tui.engine.engine import (
     LoadProgress,
     ModelInfo,
     SequenceEnded,
+    Speed,
 )
-from salt_tui.engine.exactness import check_exactness
+from salt_tui.engine.exactness import check_exactness, check_quickly
+from salt_tui.engine.gpu_layers import fewer_layers
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.llama_devices import describe_build
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.llama_model import LlamaModel
-from salt_tui.engine.llama_streams import LlamaStreams
+from salt_tui.engine.llama_streams import ContextRefusedError, LlamaStreams, cache_bytes
+from salt_tui.engine.speed import measure_speed
 from salt_tui.engine.streams import DecodeError
 
 
@@ -51,6 +55,7 @@ class LlamaBackend:
         llama_cpp.llama_backend_init()
         self._interruption = Interruption()
         self._model: LlamaModel | None = None
+        self._options: LoadOptions | None = None
         self._template: ChatTemplate | None = None
         self._streams: LlamaStreams | None = None
         self._decoder: Decoder | None = None
@@ -62,11 +67,8 @@ class LlamaBackend:
 
     def load(self, options: LoadOptions, progress: Callable[[LoadProgress], None]) -> ModelInfo:
         """Load a model in place of an earlier one."""
-        self._close_context()
-        if self._model is not None:
-            self._model.close()
-            self._model = None
-        model = self._model = LlamaModel(options, self._log, describe_build(), progress)
+        model = self._load_model(options, progress)
+        self._options = options
         source = model.chat_template() if options.template is None else options.template or None
         self._template = None
         if source is not None:
@@ -91,13 +93,13 @@ class LlamaBackend:
 
     def open_context(self, options: ContextOptions) -> ContextInfo:
         """Make the context in place of an earlier one, and check it where asked."""
-        model = self._loaded()
         self._close_context()
-        streams = self._streams = LlamaStreams(model, options, self._interruption, self._log)
+        streams = self._streams = self._fitting_streams(options)
+        model = self._loaded()
         exactness = Exactness({}, None)
-        if options.check:
+        if options.check != "none":
             try:
-                exactness = check_exactness(streams)
+                exactness = (check_exactness if options.check == "full" else check_quickly)(streams)
             except DecodeError as error:
                 self._close_context()
                 raise ContextError(f"the model cannot be evaluated: {error} ({self._log.reason()})") from error
@@ -108,11 +110,22 @@ class LlamaBackend:
             batch=streams.batch,
             micro_batch=streams.micro_batch,
             threads=streams.threads,
+            gpu_layers=model.offloaded,
             flash_attention=streams.flash_attention,
             key_type=options.key_type,
             value_type=options.value_type,
             exactness=exactness,
         )
+
+    def measure(self, request: wire.Measure) -> Speed:
+        """Time the open context."""
+        if self._streams is None or self._decoder is None:
+            raise EngineError("no context is open")
+        if self._decoder.busy:
+            raise EngineError("the speed cannot be measured beside answers")
+        speed = measure_speed(self._streams, request.prompt_tokens, request.steps)
+        self._decoder.forget_preamble()
+        return speed
 
     def submit(self, request: Generate) -> None:
         """Queue a sequence; without a context it fails."""
@@ -142,6 +155,35 @@ class LlamaBackend:
         if self._model is None:
             raise EngineError("no model is loaded")
         return self._model
+
+    def _load_model(self, options: LoadOptions, progress: Callable[[LoadProgress], None]) -> LlamaModel:
+        """Load a file in place of the model that is there."""
+        self._close_context()
+        if self._model is not None:
+            self._model.close()
+            self._model = None
+        self._model = LlamaModel(options, self._log, describe_build(), progress)
+        return self._model
+
+    def _fitting_streams(self, options: ContextOptions) -> LlamaStreams:
+        """Make the context; with ``-ngl auto`` load fewer layers where their weights and the cache do not fit."""
+        model = self._loaded()
+        automatic = self._options is not None and self._options.gpu_layers == "auto" and model.offloaded > 0
+        if automatic:
+            wanted = model.layers_with_cache(cache_bytes(options, model, layers=1))
+            if 0 <= wanted < model.offloaded:
+                model = self._reload(wanted)
+        while True:
+            try:
+                return LlamaStreams(model, options, self._interruption, self._log)
+            except ContextRefusedError:
+                if not automatic or model.offloaded == 0:
+                    raise
+                model = self._reload(fewer_layers(model.offloaded))
+
+    def _reload(self, layers: int) -> LlamaModel:
+        assert self._options is not None
+        return self._load_model(replace(self._options, gpu_layers=layers), lambda progress: None)
 
     def _close_context(self) -> None:
         self._decoder = None

@@ -18,8 +18,11 @@ from salt_tui.engine.engine import (
     ModelError,
     ModelInfo,
 )
-from salt_tui.engine.llama_devices import can_offload
+from salt_tui.engine.gguf_header import HeaderError, read_header
+from salt_tui.engine.gpu_layers import LayerSizes, fewer_layers, free_for_layers, layer_sizes, layers_that_fit
+from salt_tui.engine.llama_devices import can_offload, list_devices
 from salt_tui.engine.llama_log import LlamaLog
+from salt_tui.engine.model_files import split_names
 
 _PROGRESS_STEP = 0.01
 _ALL_LAYERS = -1  # llama.cpp's own way to say it
@@ -50,6 +53,8 @@ class LlamaModel:
         """
         self._warnings: list[str] = []
         self._offloads = can_offload(build.devices)
+        self._sizes = _layer_sizes(Path(options.path)) if self._offloads else None
+        self._layers_asked = 0
         layers = self._wanted_layers(options.gpu_layers)
         self._layers_asked = layers
         self._model = self._load(options, log, progress)
@@ -64,7 +69,7 @@ class LlamaModel:
 
     def _wanted_layers(self, wanted: int | str) -> int:
         if wanted == "auto":
-            return _ALL_LAYERS if self._offloads else 0
+            return self.layers_with_cache(0) if self._offloads else 0
         count = _ALL_LAYERS if wanted == "all" else max(_ALL_LAYERS, int(wanted))
         if count != 0 and not self._offloads:
             reason = "no GPU was found" if llama_cpp.llama_supports_gpu_offload() else "this build has no GPU support"
@@ -102,7 +107,7 @@ class LlamaModel:
         if options.gpu_layers != "auto" or layers == 0 or not any(log.contains(word) for word in _MEMORY_WORDS):
             return None
         total = (log.number_after("n_layer =") or 0) + 1 if layers == _ALL_LAYERS else layers
-        return total * 3 // 4 if total > 4 else 0
+        return fewer_layers(total)
 
     def _check_kind(self, path: str) -> None:
         if llama_cpp.llama_model_has_encoder(self._model) or not llama_cpp.llama_model_has_decoder(self._model):
@@ -124,6 +129,20 @@ class LlamaModel:
     def offloaded(self) -> int:
         """How many layers are computed on devices."""
         return self.layers if self._layers_asked == _ALL_LAYERS else min(self._layers_asked, self.layers)
+
+    def layers_with_cache(self, cache_per_block: int) -> int:
+        """Return the ``-ngl`` at which weights and KV cache fit into what the devices have free now.
+
+        The room that this model's offloaded layers take counts as free.  All layers where sizes or memory are unknown.
+
+        Args:
+            cache_per_block: bytes of KV cache of one repeating layer.
+        """
+        free = free_for_layers(list_devices())
+        if self._sizes is None or free is None:
+            return _ALL_LAYERS
+        held = self._sizes.layers if self._layers_asked == _ALL_LAYERS else self._layers_asked
+        return layers_that_fit(self._sizes, cache_per_block, free + self._sizes.offloaded(held))
 
     def kv_widths(self) -> tuple[int, int] | None:
         """Return the values per token and layer of keys and of values; None for models with another kind of memory."""
@@ -269,6 +288,15 @@ class LlamaVocabulary:
             buffer = (llama_cpp.llama_token * room)()
             count = llama_cpp.llama_tokenize(self._pointer, text, len(text), buffer, room, False, parse_special)
         return tuple(buffer[:count])
+
+
+def _layer_sizes(path: Path) -> LayerSizes | None:
+    """Return the sizes from the headers of all parts; None where they cannot be read: loading says why."""
+    try:
+        headers = [read_header(path.with_name(name)) for name in split_names(path.name)]
+    except (HeaderError, OSError, ValueError):
+        return None
+    return layer_sizes(tensor for header in headers for tensor in header.tensors)
 
 
 def _vocabulary_of(model: Any, path: str) -> LlamaVocabulary:

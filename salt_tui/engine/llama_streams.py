@@ -28,6 +28,10 @@ _MOST_STREAMS = 256  # llama.cpp's LLAMA_MAX_SEQ
 _SMALLEST_CONTEXT = 2  # one token of prompt, one of answer
 
 
+class ContextRefusedError(ContextError):
+    """llama.cpp could not make a context of a valid shape: mostly for want of memory."""
+
+
 class _Batch:
     """A `llama_batch` whose arrays are numpy's, so that filling it is no loop."""
 
@@ -61,7 +65,8 @@ class LlamaStreams:
         """Make the context.
 
         Raises:
-            ContextError: the options are no valid shape, or llama.cpp cannot make the context.
+            ContextError: the options are no valid shape, or need more memory than there is.
+            ContextRefusedError: llama.cpp cannot make the context.
         """
         _check(options)
         _check_memory(options, model)
@@ -76,7 +81,7 @@ class LlamaStreams:
         log.clear()
         self._context = llama_cpp.llama_init_from_model(model.pointer, parameters)
         if not self._context:
-            raise ContextError(
+            raise ContextRefusedError(
                 f"llama.cpp cannot make a context of {options.width + 1} x {options.context} tokens ({log.reason()}): "
                 "lower -c, -np or -ngl, or change -ctk, -ctv or -fa"
             )
@@ -179,14 +184,17 @@ def _check(options: ContextOptions) -> None:
         raise ContextError(f"-ctv {options.value_type} needs flash attention: use -fa on, or -ctv f16")
 
 
-def _check_memory(options: ContextOptions, model: LlamaModel) -> None:
-    """Refuse a cache that is larger than the memory; models with other caches are left to llama.cpp."""
+def cache_bytes(options: ContextOptions, model: LlamaModel, *, layers: int) -> int:
+    """Return the bytes of the KV cache of so many repeating layers; 0 for models with another kind of memory."""
     widths = model.kv_widths()
     if widths is None:
-        return
-    needed = kv_cache_bytes(
-        options.width + 1, options.context, model.layers - 1, *widths, options.key_type, options.value_type
-    )
+        return 0
+    return kv_cache_bytes(options.width + 1, options.context, layers, *widths, options.key_type, options.value_type)
+
+
+def _check_memory(options: ContextOptions, model: LlamaModel) -> None:
+    """Refuse a cache that is larger than the memory; models with other caches are left to llama.cpp."""
+    needed = cache_bytes(options, model, layers=model.layers - 1)
     memory = available_memory()
     if model.offloaded > 0:
         devices = sum(device.memory_total or 0 for device in model.build.devices if device.kind != "cpu")

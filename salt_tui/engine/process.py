@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, TypeVar
@@ -35,6 +36,7 @@ from salt_tui.engine.engine import (
     ModelInfo,
     PromptProgress,
     SequenceEnded,
+    Speed,
 )
 
 LLAMA_COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "salt_tui.engine.llama_child")
@@ -126,6 +128,14 @@ class EngineProcess:
         self._context_options = options
         return info
 
+    def measure(self, prompt_tokens: int, steps: int) -> Speed:
+        """Time the open context, on which nothing may be running: a prompt, and steps of all slots.
+
+        Raises:
+            EngineError: no context is open, something is running, or the engine has no speed of its own.
+        """
+        return self._ask(wire.Measure(prompt_tokens, steps), Speed)
+
     def submit(self, request: Generate) -> None:
         """Queue a sequence; at most ``width`` run at once, the others wait in order of submission.
 
@@ -170,7 +180,8 @@ class EngineProcess:
         if load is not None:
             self.load(load)
         if context is not None:
-            self.open_context(context)
+            # Checked before: here it would only keep a crashed run waiting.
+            self.open_context(replace(context, check="none"))
 
     def close(self) -> None:
         """End the child within two seconds, by force if need be; may be called twice."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui import __version__
+from salt_tui.engine import wire
 from salt_tui.engine.chat_template import ChatTemplate, render_plain
 from salt_tui.engine.engine import (
     Build,
@@ -25,6 +26,7 @@ from salt_tui.engine.engine import (
     ContextError,
     ContextInfo,
     ContextOptions,
+    EngineError,
     Exactness,
     Generate,
     LoadOptions,
@@ -33,6 +35,7 @@ from salt_tui.engine.engine import (
     ModelInfo,
     PromptProgress,
     SequenceEnded,
+    Speed,
     Token,
     check_width,
 )
@@ -46,7 +49,7 @@ UNLISTED_LOG_PROBABILITY = -12.0
 
 _FIRST_BYTE = 1
 _FIRST_TEXT = _FIRST_BYTE + 256
-_EXACT = {"warm_cold": 0.0, "slots": 0.0, "neighbours": 0.0}
+_EXACT = {"company": 0.0}
 _END = ScriptedToken(END_TEXT.decode(), -0.015625, 0.0625)  # a power of two survives the float32 of the pipe
 
 
@@ -143,18 +146,23 @@ class ScriptedBackend:
         self._waiting.clear()
         self._evaluated.clear()
         self._served = 0
-        differences = (self._script.exactness or _EXACT) if options.check else {}
+        differences = (self._script.exactness or _EXACT) if options.check != "none" else {}
         return ContextInfo(
             width=options.width,
             context=options.context,
             batch=options.batch,
             micro_batch=options.micro_batch,
             threads=options.threads or 1,
+            gpu_layers=0,
             flash_attention=options.flash_attention == "on",
             key_type=options.key_type,
             value_type=options.value_type,
-            exactness=Exactness(differences, not any(differences.values()) if options.check else None),
+            exactness=Exactness(differences, not any(differences.values()) if differences else None),
         )
+
+    def measure(self, request: wire.Measure) -> Speed:
+        """Refuse: nothing is computed here."""
+        raise EngineError("a scripted model computes nothing: there is no speed to measure")
 
     def submit(self, request: Generate) -> None:
         """Queue a sequence."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import queue
 import signal
@@ -32,6 +33,7 @@ from salt_tui.engine.engine import (
     ModelInfo,
     PromptProgress,
     SequenceEnded,
+    Speed,
     Token,
 )
 
@@ -39,6 +41,7 @@ _NICENESS = 10
 """Added in the child: the screen stays smooth beside full cores (measured: worst gap 37 ms instead of 137)."""
 
 _READ_BYTES = 1 << 16
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class Outlet(Protocol):
@@ -86,6 +89,10 @@ class Backend(Protocol):
 
     def open_context(self, options: ContextOptions) -> ContextInfo:
         """See `Engine.open_context`."""
+        ...
+
+    def measure(self, request: wire.Measure) -> Speed:
+        """See `EngineProcess.measure`."""
         ...
 
     def submit(self, request: Generate) -> None:
@@ -137,11 +144,21 @@ def main(make_backend: Callable[[Sequence[str]], Backend]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(_NICENESS)
+    _die_with_parent()
     parser = argparse.ArgumentParser(description="Engine of salt-tui; started by it, not by hand.")
     parser.add_argument("--requests", type=int, required=True, metavar="FD")
     parser.add_argument("--replies", type=int, required=True, metavar="FD")
     arguments, rest = parser.parse_known_args()
     serve(make_backend(rest), arguments.requests, arguments.replies)
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to kill this process with the thread that started it, also when it is suspended and cannot read.
+
+    Elsewhere a child that is suspended when its parent is killed stays, until somebody wakes it.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def serve(backend: Backend, requests: int, replies: int) -> None:
@@ -208,4 +225,6 @@ def _answer(backend: Backend, message: wire.Message, outlet: _PipeOutlet) -> wir
             return wire.TokenSequences((backend.tokenize(message.text),))
         case ContextOptions():
             return backend.open_context(message)
+        case wire.Measure():
+            return backend.measure(message)
     raise EngineError(f"the engine cannot answer {type(message).__name__}: please report it")

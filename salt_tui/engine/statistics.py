@@ -2,13 +2,14 @@
 
 Everything is computed in preallocated float32 arrays with partial sums in float64, which agrees with a float64
 log-softmax to 1e-5 (tested on random, peaked, flat and -inf logits).  On the development machine (two cores, AVX2)
-it takes 0.13 ms for a vocabulary of 49,152 and 0.8 ms for 262,144, three fifths of that in ``exp``; fresh arrays and
+it takes 0.13 ms for a vocabulary of 49,152 and 0.6 ms for 262,144, three fifths of that in ``exp``; fresh arrays and
 ``argpartition`` take seven times as long.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +23,8 @@ _BLOCK = 1024
 """Terms per float32 partial sum.  The entropy of almost flat logits is off by up to 4e-6 nats with this, 1.6e-5 with
 4,096, and 8e-4 when 262,144 equal terms go into one float32 sum."""
 
-_CUTS = (4.0, 12.0, 40.0)
-"""Distances in nats below the maximum that are tried to find candidates for the most probable tokens."""
+_GROUP = 256
+"""Logits whose maximum is found first, so that only the groups that can hold a top token are searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Statistics:
         self._exponentials = exponentials[:vocabulary_size]
         self._rows = exponentials.reshape(-1, 1, _BLOCK)
         self._columns = shifted.reshape(-1, _BLOCK, 1)
+        self._starts = np.arange(0, vocabulary_size, _GROUP)
 
     def of(self, logits: Logits) -> Distribution:
         """Summarise one row of logits, shape ``(vocabulary size,)``; -inf is probability 0.
@@ -70,8 +72,9 @@ class Statistics:
             EngineError: when a logit is NaN or +inf, or all are -inf: there is no distribution.
         """
         shifted, exponentials = self._shifted, self._exponentials
-        maximum = logits.max()
-        if not np.isfinite(maximum):
+        maxima = np.maximum.reduceat(logits, self._starts)
+        maximum = maxima.max()
+        if not math.isfinite(maximum):
             raise EngineError(f"the model's logits are no numbers (the largest is {maximum}): no probabilities")
         np.subtract(logits, maximum, out=shifted)
         np.exp(shifted, out=exponentials)
@@ -82,10 +85,9 @@ class Statistics:
             # 0 * -inf; exp(-200) is 0 in float32, so this loses nothing.
             np.maximum(shifted, np.float32(-200.0), out=shifted)
             moment = float(np.matmul(self._rows, self._columns).sum(dtype=np.float64))
-            np.subtract(logits, maximum, out=shifted)
         log_normaliser = math.log(normaliser)
-        top = self._most_probable()
-        log_probabilities = np.minimum(shifted[top].astype(np.float64) - log_normaliser, 0.0)
+        top = self._most_probable(logits, maxima)
+        log_probabilities = np.minimum((logits[top] - maximum).astype(np.float64) - log_normaliser, 0.0)
         return Distribution(
             maximum=float(maximum),
             log_normaliser=log_normaliser,
@@ -94,19 +96,26 @@ class Statistics:
             alternative_log_probabilities=tuple(log_probabilities.tolist()),
         )
 
-    def _most_probable(self) -> npt.NDArray[np.intp]:
-        shifted = self._shifted
-        for cut in _CUTS:
-            candidates = np.flatnonzero(shifted >= -cut)
-            if candidates.size >= ALTERNATIVES:
-                break
-        else:
-            candidates = np.flatnonzero(shifted > -np.inf)
-        values = shifted[candidates]
+    def of_all(self, rows: Sequence[Logits]) -> list[Distribution]:
+        """Summarise several rows; see `of`."""
+        return [self.of(row) for row in rows]
+
+    def _most_probable(self, logits: Logits, maxima: Logits) -> npt.NDArray[np.intp]:
+        """Look only where it can be: at least `ALTERNATIVES` logits reach the 20th largest of the groups' maxima."""
+        threshold = np.float32(-np.inf)
+        if maxima.size > ALTERNATIVES:
+            threshold = np.partition(maxima, -ALTERNATIVES)[-ALTERNATIVES]
+        groups = np.flatnonzero(maxima >= threshold)
+        ids = (groups[:, None] * _GROUP + np.arange(_GROUP)).ravel()
+        if ids[-1] >= logits.size:
+            ids = ids[ids < logits.size]
+        values = logits[ids]
+        candidates: npt.NDArray[np.intp] = ids[(values >= threshold) & (values > -np.inf)]
+        values = logits[candidates]
         if candidates.size > ALTERNATIVES:
             last = np.partition(values, -ALTERNATIVES)[-ALTERNATIVES]
             above = candidates[values > last]
             equal = candidates[values == last]  # ascending ids: the tie goes to the smaller
             candidates = np.concatenate((above, equal[: ALTERNATIVES - above.size]))
-            values = shifted[candidates]
+            values = logits[candidates]
         return candidates[np.lexsort((candidates, -values))]

@@ -35,6 +35,7 @@ from salt_tui.engine.engine import (
     ModelInfo,
     PromptProgress,
     SequenceEnded,
+    Speed,
     Token,
 )
 
@@ -64,6 +65,14 @@ class Tokenize:
     """Asks for `TokenSequences` with one element."""
 
     text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Asks for a `Speed`; nothing may be running."""
+
+    prompt_tokens: int
+    steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +112,17 @@ class TokenStep:
 
 
 Request: TypeAlias = (
-    DescribeBuild | LoadOptions | ListVocabulary | Encode | Tokenize | ContextOptions | Generate | Cancel
+    DescribeBuild | LoadOptions | ListVocabulary | Encode | Tokenize | ContextOptions | Measure | Generate | Cancel
 )
-Reply: TypeAlias = Build | ModelInfo | Vocabulary | TokenSequences | ContextInfo | Failure
+Reply: TypeAlias = Build | ModelInfo | Vocabulary | TokenSequences | ContextInfo | Speed | Failure
 Report: TypeAlias = LoadProgress | PromptProgress | SequenceEnded | TokenStep
 Message: TypeAlias = Request | Reply | Report
 
 _JSON_TYPES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        *(DescribeBuild, LoadOptions, ListVocabulary, Encode, Tokenize, ContextOptions, Generate, Cancel),
-        *(Build, ModelInfo, TokenSequences, ContextInfo, Failure),
+        *(DescribeBuild, LoadOptions, ListVocabulary, Encode, Tokenize, ContextOptions, Measure, Generate, Cancel),
+        *(Build, ModelInfo, TokenSequences, ContextInfo, Speed, Failure),
         *(LoadProgress, PromptProgress, SequenceEnded),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import salt_tui
 from salt_tui.engine.engine import ContextInfo, ContextOptions, Engine, LoadOptions, LoadProgress, ModelInfo
@@ -44,8 +45,8 @@ class OpenedModel:
     def device(self) -> str:
         """Where it computes, in words: ``CPU ×2`` or ``CUDA0 30/31 layers``."""
         devices = [device.name for device in self.info.build.devices if device.kind.lower() != "cpu"]
-        if self.info.gpu_layers and devices:
-            return f"{devices[0]} {self.info.gpu_layers}/{self.info.layers} layers"
+        if self.context.gpu_layers and devices:
+            return f"{devices[0]} {self.context.gpu_layers}/{self.info.layers} layers"
         return f"CPU ×{self.context.threads}"
 
 
@@ -66,7 +67,14 @@ def load_model(engine: Engine, resolved: ResolvedModel, options: EngineOptions, 
 
 
 def open_model(
-    engine: Engine, name: str, info: ModelInfo, options: EngineOptions, *, context: int, width: int
+    engine: Engine,
+    name: str,
+    info: ModelInfo,
+    options: EngineOptions,
+    *,
+    context: int,
+    width: int,
+    check: Literal["none", "quick", "full"] = "quick",
 ) -> OpenedModel:
     """Open the context and fetch the vocabulary; raises `ContextError`."""
     opened = engine.open_context(
@@ -79,6 +87,7 @@ def open_model(
             flash_attention=options.flash_attention,
             key_type=options.key_type,
             value_type=options.value_type,
+            check=check,
         )
     )
     return OpenedModel(name, engine, info, opened, engine.vocabulary())

@@ -146,7 +146,7 @@ def make_environment(
         versions=dict(build.versions),
         devices=tuple(f"{device.name} {device.description}".strip() for device in build.devices),
         requested_gpu_layers=requested_gpu_layers,
-        gpu_layers=model.gpu_layers,
+        gpu_layers=context.gpu_layers,
         gpu_refused=asked and model.gpu_layers == 0,
         threads=context.threads,
         batch=context.batch,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from salt_tui.engine.engine import Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
@@ -71,7 +70,8 @@ def prepare_resume(
 
 def _options(environment: Environment, plan: RunPlan, threads: int | None) -> EngineOptions:
     return EngineOptions(
-        gpu_layers=_gpu_layers(environment.requested_gpu_layers),
+        # As many as then, also where -ngl auto would find room for more or fewer today.
+        gpu_layers=environment.gpu_layers,
         width=plan.width,
         context=plan.context,
         threads=threads or environment.threads,
@@ -81,12 +81,6 @@ def _options(environment: Environment, plan: RunPlan, threads: int | None) -> En
         key_type=environment.key_type,
         value_type=environment.value_type,
     )
-
-
-def _gpu_layers(asked: str) -> int | Literal["auto", "all"]:
-    if asked == "auto":
-        return "auto"
-    return "all" if asked == "all" else int(asked)
 
 
 def _check_plan(run: int, stored: RunPlan, current: RunPlan) -> None:
@@ -110,6 +104,9 @@ def _check_environment(
     store: Store, stored: StoredRun, began: Environment, current: Environment, *, allowed: bool
 ) -> tuple[str, ...]:
     warnings = tuple(stored.record.warnings)
+    if began.exact is not True or current.exact is True:
+        # What was measured varies from time to time where it is not 0; a run that is not exact stays so.
+        current = replace(current, exactness=began.exactness, exact=began.exact)
     found = differences(canonical_json(began), canonical_json(current))
     if not found:
         return warnings

@@ -68,7 +68,7 @@ class ObedientBackend:
         """Refuse width 5."""
         if options.width == 5:
             raise ContextError("-np 5 is no valid width")
-        return ContextInfo(options.width, 9, 9, 9, 9, True, "f16", "f16", Exactness({}, None))
+        return ContextInfo(options.width, 9, 9, 9, 9, 0, True, "f16", "f16", Exactness({}, None))
 
     def submit(self, request: Generate) -> None:
         """Queue."""

@@ -10,7 +10,7 @@ import pytest
 
 from salt_tui.engine.decoding import Decoder
 from salt_tui.engine.engine import Generate, PromptProgress, Sampling, SequenceEnded, Token
-from salt_tui.engine.exactness import check_exactness
+from salt_tui.engine.exactness import check_exactness, check_quickly
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.statistics import Logits
 from salt_tui.engine.streams import DecodeError
@@ -327,6 +327,19 @@ def test_the_exactness_check_finds_a_leak_and_leaves_nothing() -> None:
     assert check_exactness(ListStreams(width=1, chunk=300)).differences == {"warm_cold": 0.0}
 
 
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_the_quick_check_finds_a_leak_and_says_where(width: int) -> None:
+    streams = ListStreams(width=width, chunk=300)
+    assert check_quickly(streams).differences == {"company": 0.0}
+    assert streams.calls <= 9
+    assert streams.held == [[]] * (width + 1)
+    leaky = check_quickly(ListStreams(width=width, chunk=300, context=400, leak=True))
+    assert leaky.exact is False
+    assert leaky.differences["company"] > 0
+    assert set(leaky.differences) == {"company", "warm_cold", *(["slots", "neighbours"] if width > 1 else [])}
+
+
 @pytest.mark.parametrize("context", [4, 5, 30])
 def test_the_exactness_check_fits_the_smallest_context(context: int) -> None:
-    assert check_exactness(ListStreams(width=2, chunk=2, context=context)).exact is True
+    for check in (check_exactness, check_quickly):
+        assert check(ListStreams(width=2, chunk=2, context=context)).exact is True

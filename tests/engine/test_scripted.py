@@ -254,7 +254,7 @@ def test_model_information_and_failures(tmp_path: Path) -> None:
     assert (info.description, info.trained_context, info.warnings) == ("d", 77, ("w",))
     assert info.vocabulary_size == len(made.vocabulary()) == 257 + 1  # TA; the others are single bytes
     assert made.open_context(CONTEXT).exactness.exact is False
-    assert made.open_context(replace(CONTEXT, check=False)).exactness.exact is None
+    assert made.open_context(replace(CONTEXT, check="none")).exactness.exact is None
     with pytest.raises(ContextError, match="multiple of 4"):
         made.open_context(replace(CONTEXT, width=5))
     with pytest.raises(ModelError, match="no memory"):

@@ -43,7 +43,7 @@ MESSAGES: list[wire.Message] = [
     BUILD,
     ModelInfo("d", "a", None, "Q4_1", 1, 2, 3, 4, 5, 6, None, True, ("careful",), BUILD),
     wire.TokenSequences(((1, 2), ())),
-    ContextInfo(4, 64, 512, 256, 2, True, "f16", "f16", Exactness({"slots": math.inf}, False)),
+    ContextInfo(4, 64, 512, 256, 2, 31, True, "f16", "f16", Exactness({"slots": math.inf}, False)),
     wire.Failure("model", "no"),
     LoadProgress(0.5),
     PromptProgress(1, 2, 3),
