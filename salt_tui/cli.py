@@ -19,8 +19,7 @@ from salt_tui.commands.failures import DONE, INTERRUPTED, USAGE, report_failure,
 
 app = typer.Typer(
     name="salt-tui",
-    help="Find out how often a local GGUF model is right, and whether it knows when it is wrong.",
-    invoke_without_command=True,
+    help="How often is a GGUF model right, and does it know when it is wrong? Without a command: opens the app.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -97,21 +96,9 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return report_failure(error)
 
 
-@app.callback()
-def open_the_app(context: typer.Context, database: Database = None) -> int | None:
-    """Open the app when no command is given."""
-    if context.invoked_subcommand is None:
-        from salt_tui.app.launch import open_app
-
-        return open_app(database)
-    if database is not None:
-        raise typer.BadParameter(f"--db stands after the command: salt-tui {context.invoked_subcommand} --db FILE")
-    return None
-
-
 @app.callback(invoke_without_command=True)
 def open_screens(context: typer.Context, database: Database = None) -> int:
-    """Find out how often a GGUF model is right and whether it knows when it is wrong; opens the app without a command."""
+    """Open the app when there is no command."""
     if context.invoked_subcommand is not None:
         if database is not None:
             raise typer.BadParameter(f"--db goes behind the command: salt-tui {context.invoked_subcommand} --db FILE")
