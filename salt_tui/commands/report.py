@@ -47,16 +47,16 @@ def print_report(name: str, database: Path | None, output: str, selection: RowSe
         chosen: whether the user named rows or a slice; otherwise ``table`` and ``md`` answer the usual questions.
     """
     path = database or database_path()
-    atoms = sum(task.atoms for task in report_run(path, name).tasks) if selection.rows.draws else 0
-    if atoms > MANY_ATOMS:
+    report = report_run(path, name)
+    atoms = sum(task.atoms for task in report.tasks)
+    if selection.rows.draws and atoms > MANY_ATOMS:
         say(f"{atoms:,} atoms: intervals may take minutes, --draws 0 leaves them out")
     if output in {"table", "md"} and not chosen:
-        digest = report_digest(path, name, selection.rows.draws)
+        digest = report_digest(path, report, selection.rows.draws)
         tables = digest_tables(digest)
         notes = [*left_out_notes(digest.report, brief=True), *_warnings(digest.report)]
         _print_tables(title_of(digest.report), tables, notes, sentences(digest), output)
         return DONE
-    report = report_run(path, name)
     rows = report_rows(path, report.run.run, selection)
     if output == "json":
         print(json.dumps(report_data(report, rows, selection), ensure_ascii=False, allow_nan=False))

@@ -129,18 +129,17 @@ def report_rows(database: Path, run: int, choice: RowSelection) -> tuple[ReportR
     return mark_best(found)
 
 
-def report_digest(database: Path, name: str, draws: int) -> RunDigest:
+def report_digest(database: Path, report: RunReport, draws: int) -> RunDigest:
     """Measure what answers the questions of a report: how right, how calibrated, by which signal, where it breaks.
 
     Args:
         database: the file.
-        name: number of the run or ``latest``.
+        report: of the run.
         draws: bootstrap resamples; 0 for no intervals.
 
     Raises:
-        StoreError: no such file or run.
+        StoreError: the file cannot be read.
     """
-    report = report_run(database, name)
     rows: list[ReportRow] = []
     with open_queries(database) as queries, queries.snapshot():
         for unit in GRANULARITIES:

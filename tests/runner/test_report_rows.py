@@ -147,7 +147,7 @@ def test_units_without_confidence_are_left_out_and_counted(tmp_path: Path) -> No
     rows = report_rows(tmp_path / "x.db", 1, select_rows(("atom",), (), (), by=None, draws=10, full=False))
     assert {row.n for row in rows} == {0}
     assert {row.units_left_out["no confidence"] for row in rows} == {4}
-    assert report_digest(tmp_path / "x.db", "latest", 10).says == {}
+    assert report_digest(tmp_path / "x.db", report_run(tmp_path / "x.db", "latest"), 10).says == {}
 
 
 def test_one_answer_has_values_without_intervals_and_no_maps(tmp_path: Path) -> None:
