@@ -14,6 +14,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 import pyte
@@ -23,6 +24,8 @@ _READ_BYTES = 1 << 16
 
 _UNKNOWN = re.compile(rb"\x1b\[[<>=?][0-9;]*[uqpm]|\x1b\[\?[0-9;]*\$p|\x1bP[^\x1b]*\x1b\\|\x1b_[^\x1b]*\x1b\\")
 """Questions and modes of modern terminals, which pyte would print as text."""
+
+_COLOUR = re.compile(r"(?:^|;)([39][0-7]|4[0-7]|10[0-7]|[34]8;5;\d+|[34]8;2;\d+;\d+;\d+)(?=;|$)")
 
 KEYS = {
     "enter": "\r", "escape": "\x1b", "tab": "\t", "space": " ", "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C",
@@ -55,6 +58,7 @@ class TerminalDriver:
         )  # fmt: skip
         os.close(slave)
         self.ended_output = False
+        self._written = bytearray()
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""
@@ -64,6 +68,22 @@ class TerminalDriver:
     def settings(self) -> list[object]:
         """Return the terminal's modes, to see whether a program restored them."""
         return list(termios.tcgetattr(self._master))
+
+    @property
+    def written(self) -> str:
+        """Everything that the program has written, escape sequences included."""
+        return self._written.decode("utf-8", "replace")
+
+    def colours(self) -> set[str]:
+        """Return the codes of all colours that were asked for: ``31``, ``48;5;7``, ``38;2;1;2;3``."""
+        found: set[str] = set()
+        for codes in re.findall(r"\x1b\[([0-9;]*)m", self.written):
+            found.update(_COLOUR.findall(codes))
+        return found
+
+    def process_state(self) -> str:
+        """Return the letter that the kernel gives the program's state: ``S`` sleeps, ``T`` is stopped."""
+        return Path(f"/proc/{self.process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
@@ -86,6 +106,7 @@ class TerminalDriver:
         if not data:
             self.ended_output = True
             return False
+        self._written += data
         self._stream.feed(_UNKNOWN.sub(b"", data))
         return True
 

@@ -7,6 +7,8 @@ are imported where they are first used, by Setup's worker at the latest.
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
 import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,6 +20,7 @@ from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.signal import Signal
+from textual.widget import Widget
 from textual.widgets import Static
 
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
@@ -25,7 +28,7 @@ from salt_tui.app.help_text import help_text
 from salt_tui.app.settings import keys_path, load_keys
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.app.task_list import TaskList
-from salt_tui.app.terminal import MINIMUM_HEIGHT, MINIMUM_WIDTH
+from salt_tui.app.terminal import MINIMUM_HEIGHT, MINIMUM_WIDTH, terminal_is_there
 from salt_tui.palette import DrawingMode
 from salt_tui.visible_text import visible
 
@@ -130,6 +133,7 @@ class SaltApp(App[int]):
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._leave_for, number)
+        self.app_resume_signal.subscribe(self, self._redraw_after_stop)
         if keys_path().exists():
             keys, ignored = load_keys(set(binding_names()))
             self.set_keymap(keys)
@@ -149,6 +153,12 @@ class SaltApp(App[int]):
             self._leaving = True
             self.run_worker(self._stop_and_exit(code), group="leave", exit_on_error=False)
 
+    def _redraw_after_stop(self, _: object) -> None:
+        """Draw everything: the shell has written over the screen while the process was stopped."""
+        for screen in self.screen_stack:
+            for widget in (screen, *screen.walk_children(Widget)):
+                widget.refresh()
+
     async def _stop_and_exit(self, code: int) -> None:
         computing = self.computing
         if computing is not None and computing.computing:
@@ -163,6 +173,9 @@ class SaltApp(App[int]):
         for session in {self.session, computing} - {None}:
             if session is not None:
                 session.close()
+        if not terminal_is_there():
+            # Textual's writer thread has died on the closed terminal and its end would be waited for for ever.
+            os._exit(code)
         self.exit(code)
 
     async def action_quit(self) -> None:
@@ -242,6 +255,10 @@ class SaltApp(App[int]):
         if before is not None and before is not session and before is not self.computing:
             before.close()
         self.switch_mode("live")
+        # What is loaded by now stays for good; looked through again by every full collection, it would hold the screen
+        # for a tenth of a second now and then.
+        gc.collect()
+        gc.freeze()
 
     def export(self, run: int) -> None:
         """Ask for a file and export a run to it."""

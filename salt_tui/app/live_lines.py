@@ -108,7 +108,7 @@ def metric_lines(measured: Measured | None, session: RunSession, width: int) -> 
         )
     )
     missing = 0 if choice.task else tasks - min(measured.tasks.values())
-    counted = f"n {measured.units:,} {choice.kind}s in {measured.answers:,} answers"
+    counted = f"n {measured.units:,} in {measured.answers:,} answers"
     parts = [f" micro {_measured(measured, 'auroc_micro')} ({measured.micro}/{measured.answers})", counted]
     if measured.left_out:
         parts.append(f"{measured.left_out} left out")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import termios
 from collections.abc import Mapping
 
 from salt_tui.palette import DrawingMode
@@ -25,6 +27,19 @@ def is_terminal() -> bool:
     """Say whether input, output and errors are a terminal; Textual draws on the last."""
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return all(stream is not None and stream.isatty() for stream in streams)
+
+
+def terminal_is_there() -> bool:
+    """Say whether the terminal that the app draws on is still open; true where it never drew on one."""
+    if sys.__stderr__ is None:
+        return True
+    try:
+        termios.tcgetattr(sys.__stderr__.fileno())
+    except termios.error as error:
+        return bool(error.args[0] != errno.EIO)
+    except (OSError, ValueError):
+        return True
+    return True
 
 
 def drawing_mode(environment: Mapping[str, str] | None = None) -> DrawingMode:

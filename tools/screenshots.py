@@ -1,0 +1,96 @@
+"""Writes the pictures of the README: ``python -m tools.screenshots [FOLDER]``, from a real evaluation."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from pyte.screens import Char
+from rich.cells import cell_len
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from tools.terminal_driver import TerminalDriver
+from tools.whole_evaluation import evaluate, terminal_environment
+
+PICTURES = {"setup": "app-setup", "surest_wrong": "app-live", "runs": "app-runs"}
+SAMPLES = 5
+
+PICTURE = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font-family: monospace; font-size: {char_height}px; line-height: {line_height}px; }}
+.{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+</clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+"""Rich's picture without the fonts that it fetches from elsewhere."""
+
+
+def picture(terminal: TerminalDriver, title: str) -> str:
+    """Return the screen of a terminal as SVG."""
+    screen = terminal.screen
+    with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
+        console = Console(width=screen.columns, record=True, file=nowhere, force_terminal=True, legacy_windows=False)
+        for y in range(screen.lines):
+            row = screen.buffer[y]
+            line = Text(no_wrap=True, end="")
+            for x in range(screen.columns):
+                if row[x].data:
+                    line.append(row[x].data, _style(row[x]))
+            line.truncate(screen.columns)
+            line.append(" " * (screen.columns - cell_len(line.plain)))
+            console.print(line, soft_wrap=True)
+        return console.export_svg(title=title, code_format=PICTURE, unique_id=title.replace(" ", "-"))
+
+
+def _style(cell: Char) -> Style:
+    return Style(
+        color=_colour(cell.fg),
+        bgcolor=_colour(cell.bg),
+        bold=cell.bold,
+        underline=cell.underscore,
+        reverse=cell.reverse,
+    )
+
+
+def _colour(name: str) -> str | None:
+    if name == "default":
+        return None
+    return f"#{name}" if len(name) == 6 and all(digit in "0123456789abcdef" for digit in name) else name
+
+
+def main() -> None:
+    """Evaluate, and write a picture of the steps in `PICTURES`."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
+
+    def look(name: str, terminal: TerminalDriver) -> None:
+        if name in PICTURES:
+            path = folder / f"{PICTURES[name]}.svg"
+            path.write_text(picture(terminal, PICTURES[name].replace("-", " ")), encoding="utf-8")
+            print(path)
+
+    with tempfile.TemporaryDirectory() as temporary:
+        home = Path(temporary)
+        database = home / "demo.db"
+        evaluate(database, terminal_environment(home), home / "out.csv", look, SAMPLES)
+
+
+if __name__ == "__main__":
+    main()

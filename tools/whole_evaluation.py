@@ -1,0 +1,90 @@
+"""A person's first evaluation with the bundled model, typed on a pseudo-terminal; a test and the screenshots run it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tools.terminal_driver import TerminalDriver
+
+LOADS_WITHIN = 120.0
+"""Seconds; llama.cpp reads the file from a cold disk on a busy machine."""
+
+FINISHES_WITHIN = 240.0
+
+Look = Callable[[str, TerminalDriver], None]
+
+
+def terminal_environment(home: Path, **changes: str) -> dict[str, str]:
+    """Return an environment with all colours and with settings of its own."""
+    root = str(Path(__file__).parents[1])
+    wanted = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "SALT_TUI_HOME": str(home), "PYTHONPATH": root}
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "SALT_TUI_DB"}}
+    return {**kept, **wanted, **changes}
+
+
+def evaluate(database: Path, environment: Mapping[str, str], export: Path, look: Look, samples: int = 3) -> None:
+    """Set up a run, watch it, find the surest wrong atoms, stop, come back, resume, export.
+
+    Args:
+        database: a file that is not there yet.
+        environment: of the app.
+        export: the file to export to.
+        look: is called with the name of each step and the terminal.
+        samples: problems per task.
+    """
+    arguments = ["-m", "salt_tui", "--db", str(database)]
+    with TerminalDriver(arguments, environment) as terminal:
+        terminal.wait_for("on disk", 60)
+        _choose(terminal, samples)
+        look("setup", terminal)
+        terminal.press("ctrl+r")
+        terminal.wait_for("newest below", 30)
+        terminal.wait_for(lambda text: "complete" in text or "unclosed" in text, LOADS_WITHIN)
+        terminal.wait_for("precision .", 60)
+        look("running", terminal)
+        terminal.press("c")
+        terminal.wait_for("surest wrong", 30)
+        look("surest_wrong", terminal)
+        terminal.press("q")
+        terminal.wait_for("Quit while a run computes?", 10)
+        terminal.press("y")
+        look("stopped", terminal)
+        if terminal.wait_for_end(10) != 0:
+            raise AssertionError(terminal.text)
+    with TerminalDriver(arguments, environment) as terminal:
+        terminal.wait_for("Resume run 1", 60)
+        terminal.press("u")
+        terminal.wait_for("finished", FINISHES_WITHIN)
+        terminal.press("home", "w")
+        terminal.wait_for("precision .", 30)
+        look("finished", terminal)
+        terminal.press("e")
+        terminal.wait_for("Export run 1 to", 10)
+        terminal.press(*(["backspace"] * len("run-1.csv")), *str(export), "enter")
+        terminal.wait_for("run 1 is in", 30)
+        terminal.press("?")
+        terminal.wait_for("Surest wrong", 10)
+        look("help", terminal)
+        terminal.press("escape", "3")
+        terminal.wait_for("1 runs", 10)
+        look("runs", terminal)
+        terminal.press("q")
+        if terminal.wait_for_end(10) != 0:
+            raise AssertionError(terminal.text)
+
+
+def _choose(terminal: TerminalDriver, samples: int) -> None:
+    """Mark two tasks, take the lowest level, and set the number of samples."""
+    terminal.press("tab")
+    for _ in range(4):
+        terminal.press("down")
+    terminal.press("space", "down", "down", "down", "space")
+    terminal.wait_for("[x] words_collection", 10)
+    terminal.press("tab", "enter")
+    terminal.wait_for("paper", 10)
+    terminal.press("home", "enter")
+    terminal.wait_for("trivial", 10)
+    terminal.press("tab", "tab", "end", *(["backspace"] * 4), *str(samples))
+    terminal.wait_for(f"{2 * samples} answers", 30)
