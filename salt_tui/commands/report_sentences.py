@@ -15,6 +15,9 @@ from scoring.analyses_position import Curve
 from scoring.confidence import HEADLINE_FUNCTION
 from scoring.metrics import METRICS
 
+EVEN = 0.005
+"""A smaller difference between mean confidence and share of right atoms is no direction."""
+
 
 def sentences(digest: RunDigest) -> list[str]:
     """Return the answers, in the order of the tables; a question that the run cannot answer says why."""
@@ -39,10 +42,14 @@ def _calibrated(digest: RunDigest) -> str:
     if right is None or error is None or not digest.says:
         return f"Calibrated: undefined, {row.values['ece'].mean.reason}."
     says = sum(digest.says.values()) / len(digest.says)
-    direction = "too sure" if says > right else "not sure enough"
+    if abs(says - right) < EVEN:
+        direction = "on average neither too sure nor too unsure"
+    else:
+        direction = "too sure" if says > right else "not sure enough"
+    interval = interval_text(row.intervals.get("ece"))
     return (
         f"Calibrated: {HEADLINE_FUNCTION} says {number(says)} where {number(right)} is right, {direction};"
-        f" ECE {number(error)} {interval_text(row.intervals.get('ece'))}."
+        f" ECE {number(error)}{' ' if interval else ''}{interval}."
     )
 
 

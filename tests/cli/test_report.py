@@ -80,6 +80,7 @@ def test_the_table_fits_80_columns_and_answers_every_question(
     for start in ("Right:", "Calibrated:", "Function:", "Map:", "Unit:", "Along the answer:"):
         assert any(line.startswith(start) for line in lines)
     assert any(line.startswith("mean of tasks") for line in lines)
+    assert not [line for line in output(capsys, database, "--draws", "0").splitlines() if line.endswith(" .")]
 
 
 @pytest.mark.parametrize(
