@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,10 @@ _BLOCK = 1024
 4,096, and 8e-4 when 262,144 equal terms go into one float32 sum."""
 
 _GROUP = 256
-"""Logits whose maximum is found first, so that only the groups that can hold a top token are searched."""
+"""Logits whose maximum is found first: the smallest top token is at least the 20th largest of these maxima."""
+
+_MANY = 1024
+"""Candidates that are sorted as they are; more, of almost flat logits, are thinned out first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,36 +90,71 @@ class Statistics:
             np.maximum(shifted, np.float32(-200.0), out=shifted)
             moment = float(np.matmul(self._rows, self._columns).sum(dtype=np.float64))
         log_normaliser = math.log(normaliser)
-        top = self._most_probable(logits, maxima)
-        log_probabilities = np.minimum((logits[top] - maximum).astype(np.float64) - log_normaliser, 0.0)
+        top = _most_probable(logits, maxima)
+        largest = float(maximum)
         return Distribution(
-            maximum=float(maximum),
+            maximum=largest,
             log_normaliser=log_normaliser,
             entropy=max(0.0, log_normaliser - moment / normaliser),
-            alternatives=tuple(top.tolist()),
-            alternative_log_probabilities=tuple(log_probabilities.tolist()),
+            alternatives=tuple([token for token, _ in top]),
+            alternative_log_probabilities=tuple([min(0.0, logit - largest - log_normaliser) for _, logit in top]),
         )
 
-    def of_all(self, rows: Sequence[Logits]) -> list[Distribution]:
-        """Summarise several rows; see `of`."""
-        return [self.of(row) for row in rows]
 
-    def _most_probable(self, logits: Logits, maxima: Logits) -> npt.NDArray[np.intp]:
-        """Look only where it can be: at least `ALTERNATIVES` logits reach the 20th largest of the groups' maxima."""
-        threshold = np.float32(-np.inf)
-        if maxima.size > ALTERNATIVES:
-            threshold = np.partition(maxima, -ALTERNATIVES)[-ALTERNATIVES]
-        groups = np.flatnonzero(maxima >= threshold)
-        ids = (groups[:, None] * _GROUP + np.arange(_GROUP)).ravel()
-        if ids[-1] >= logits.size:
-            ids = ids[ids < logits.size]
-        values = logits[ids]
-        candidates: npt.NDArray[np.intp] = ids[(values >= threshold) & (values > -np.inf)]
+def _most_probable(logits: Logits, maxima: Logits) -> list[tuple[int, float]]:
+    """Return ids and logits of `Distribution.alternatives`: as few numpy calls as can be, since each finds cold caches.
+
+    At least `ALTERNATIVES` logits reach the 20th largest of the groups' maxima, and few more.
+    """
+    threshold = np.float32(-np.inf)
+    if maxima.size > ALTERNATIVES:
+        threshold = np.partition(maxima, -ALTERNATIVES)[-ALTERNATIVES]
+    candidates = np.flatnonzero(logits >= threshold)
+    values = logits[candidates]
+    if candidates.size > _MANY:
+        last = np.partition(values, -ALTERNATIVES)[-ALTERNATIVES]
+        above = candidates[values > last]
+        equal = candidates[values == last]  # ascending ids: the tie goes to the smaller
+        candidates = np.sort(np.concatenate((above, equal[: ALTERNATIVES - above.size])))
         values = logits[candidates]
-        if candidates.size > ALTERNATIVES:
-            last = np.partition(values, -ALTERNATIVES)[-ALTERNATIVES]
-            above = candidates[values > last]
-            equal = candidates[values == last]  # ascending ids: the tie goes to the smaller
-            candidates = np.concatenate((above, equal[: ALTERNATIVES - above.size]))
-            values = logits[candidates]
-        return candidates[np.lexsort((candidates, -values))]
+    ids, found = candidates.tolist(), values.tolist()
+    # Sorting is stable, downwards too: of equal ones the smaller id stays first.
+    order = sorted(range(len(ids)), key=found.__getitem__, reverse=True)[:ALTERNATIVES]
+    return [(ids[number], found[number]) for number in order if found[number] > -math.inf]
+
+
+class RowStatistics:
+    """`Statistics` of all slots of a step, on several threads; each row's numbers are those of `Statistics.of`.
+
+    numpy lets go of the interpreter while it computes, and between two evaluations llama.cpp's cores have nothing to
+    do: with a vocabulary of 49,152 the rows of 16 slots take 3.4 ms on one core and 2.0 on two.
+    """
+
+    def __init__(self, vocabulary_size: int, threads: int) -> None:
+        """Allocate; a thread more than one is started with the first step of more than one row."""
+        self._parts = [Statistics(vocabulary_size) for _ in range(max(1, threads))]
+        self._pool = ThreadPoolExecutor(len(self._parts) - 1, "statistics") if threads > 1 else None
+
+    def of_all(self, rows: Sequence[Logits]) -> list[Distribution | EngineError]:
+        """Return the summary of every row, or why it has none."""
+        if self._pool is None or len(rows) == 1:
+            return _summaries(self._parts[0], rows)
+        count = min(len(self._parts), len(rows))
+        others = [self._pool.submit(_summaries, self._parts[number], rows[number::count]) for number in range(1, count)]
+        parts = [_summaries(self._parts[0], rows[::count]), *(other.result() for other in others)]
+        return [parts[number % count][number // count] for number in range(len(rows))]
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def _summaries(statistics: Statistics, rows: Sequence[Logits]) -> list[Distribution | EngineError]:
+    results: list[Distribution | EngineError] = []
+    for row in rows:
+        try:
+            results.append(statistics.of(row))
+        except EngineError as error:
+            results.append(error)
+    return results

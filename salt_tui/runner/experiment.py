@@ -51,6 +51,10 @@ from tasks.draws import derive_seed
 from tasks.registry import get_task
 
 FLUSH_SECONDS = 0.1
+GATHER_SECONDS = 0.03
+"""Pause between two looks at the pipe while nothing ends: waking up for every token would each time take a core from
+llama.cpp's threads, which wait for each other.  Screens draw 30 times a second; durations are this exact."""
+
 HEARTBEAT_SECONDS = 5.0
 ATTEMPTS = 2
 """An answer during which the engine died is tried this often in all."""
@@ -121,9 +125,12 @@ class Experiment:
         try:
             while (self._waiting or self._flights) and not self._stop.is_set():
                 self._fill()
-                for event in self._engine.events(self._patience()):
+                events = self._engine.events(self._patience())
+                for event in events:
                     self._handle(event)
                 self._flush_when_due()
+                if events and not any(isinstance(event, SequenceEnded | EngineDied) for event in events):
+                    self._stop.wait(GATHER_SECONDS)
         except (EngineError, RunFailedError) as error:
             return self._end("failed", str(error))
         except BaseException as error:
