@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from itertools import groupby
 from pathlib import Path
 
 from pyte.screens import Char
@@ -43,21 +44,20 @@ PICTURE = """\
 """Rich's picture without the fonts that it fetches from elsewhere."""
 
 
-def picture(terminal: TerminalDriver, title: str) -> str:
-    """Return the screen of a terminal as SVG."""
+def picture(terminal: TerminalDriver, name: str) -> str:
+    """Return the screen of a terminal as SVG; the name makes its classes unique in a page."""
     screen = terminal.screen
     with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
         console = Console(width=screen.columns, record=True, file=nowhere, force_terminal=True, legacy_windows=False)
         for y in range(screen.lines):
             row = screen.buffer[y]
+            cells = [row[x] for x in range(screen.columns)]
             line = Text(no_wrap=True, end="")
-            for x in range(screen.columns):
-                if row[x].data:
-                    line.append(row[x].data, _style(row[x]))
-            line.truncate(screen.columns)
+            for style, run in groupby(cells, key=_style):
+                line.append("".join(cell.data for cell in run), style)
             line.append(" " * (screen.columns - cell_len(line.plain)))
             console.print(line, soft_wrap=True)
-        return console.export_svg(title=title, code_format=PICTURE, unique_id=title.replace(" ", "-"))
+        return console.export_svg(title="salt-tui", code_format=PICTURE, unique_id=name)
 
 
 def _style(cell: Char) -> Style:
@@ -83,13 +83,12 @@ def main() -> None:
     def look(name: str, terminal: TerminalDriver) -> None:
         if name in PICTURES:
             path = folder / f"{PICTURES[name]}.svg"
-            path.write_text(picture(terminal, PICTURES[name].replace("-", " ")), encoding="utf-8")
+            path.write_text(picture(terminal, PICTURES[name]), encoding="utf-8")
             print(path)
 
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
-        database = home / "demo.db"
-        evaluate(database, terminal_environment(home), home / "out.csv", look, SAMPLES)
+        evaluate(Path("demo.db"), terminal_environment(home), Path("demo.csv"), look, SAMPLES, home)
 
 
 if __name__ == "__main__":

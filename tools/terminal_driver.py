@@ -27,6 +27,8 @@ _UNKNOWN = re.compile(rb"\x1b\[[<>=?][0-9;]*[uqpm]|\x1b\[\?[0-9;]*\$p|\x1bP[^\x1
 
 _COLOUR = re.compile(r"(?:^|;)([39][0-7]|4[0-7]|10[0-7]|[34]8;5;\d+|[34]8;2;\d+;\d+;\d+)(?=;|$)")
 
+ESCAPE_SECONDS = 0.3
+
 KEYS = {
     "enter": "\r", "escape": "\x1b", "tab": "\t", "space": " ", "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C",
     "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F", "pageup": "\x1b[5~", "pagedown": "\x1b[6~", "ctrl+c": "\x03",
@@ -42,10 +44,16 @@ class TerminalDriver:
         environment: of the program.
         columns: of the terminal.
         rows: of the terminal.
+        folder: to start the program in.
     """
 
     def __init__(
-        self, arguments: Sequence[str], environment: Mapping[str, str], columns: int = 80, rows: int = 24
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        columns: int = 80,
+        rows: int = 24,
+        folder: Path | None = None,
     ) -> None:
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
@@ -54,7 +62,7 @@ class TerminalDriver:
         self.begun = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, "-c", _ADOPT, sys.executable, *arguments],
-            stdin=slave, stdout=slave, stderr=slave, env=dict(environment), start_new_session=True, close_fds=True,
+            stdin=slave, stdout=slave, stderr=slave, env=dict(environment), start_new_session=True, cwd=folder,
         )  # fmt: skip
         os.close(slave)
         self.ended_output = False
@@ -91,7 +99,10 @@ class TerminalDriver:
         """Type keys by name, others as they are."""
         for key in keys:
             os.write(self._master, KEYS.get(key, key).encode())
-            self.read(0.02)
+            # An escape that is followed at once begins a sequence.
+            pause = time.monotonic() + (ESCAPE_SECONDS if key == "escape" else 0.02)
+            while time.monotonic() < pause:
+                self.read(max(0.0, pause - time.monotonic()))
 
     # --- the screen ---------------------------------------------------------------------------------------------
 
@@ -133,6 +144,12 @@ class TerminalDriver:
                 raise AssertionError(f"{wanted!r} did not come within {seconds} s:\n{self.text}")
             self.read(0.05)
         return time.monotonic() - begun
+
+    def settle(self, quiet: float = 0.15, seconds: float = 2.0) -> None:
+        """Read until nothing was written for a moment: keys typed before a focus has moved go to the old one."""
+        deadline = time.monotonic() + seconds
+        while self.read(quiet) and time.monotonic() < deadline:
+            pass
 
     # --- the end ------------------------------------------------------------------------------------------------
 

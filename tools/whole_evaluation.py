@@ -24,7 +24,14 @@ def terminal_environment(home: Path, **changes: str) -> dict[str, str]:
     return {**kept, **wanted, **changes}
 
 
-def evaluate(database: Path, environment: Mapping[str, str], export: Path, look: Look, samples: int = 3) -> None:
+def evaluate(
+    database: Path,
+    environment: Mapping[str, str],
+    export: Path,
+    look: Look,
+    samples: int = 3,
+    folder: Path | None = None,
+) -> None:
     """Set up a run, watch it, find the surest wrong atoms, stop, come back, resume, export.
 
     Args:
@@ -33,9 +40,10 @@ def evaluate(database: Path, environment: Mapping[str, str], export: Path, look:
         export: the file to export to.
         look: is called with the name of each step and the terminal.
         samples: problems per task.
+        folder: to start the app in.
     """
     arguments = ["-m", "salt_tui", "--db", str(database)]
-    with TerminalDriver(arguments, environment) as terminal:
+    with TerminalDriver(arguments, environment, folder=folder) as terminal:
         terminal.wait_for("on disk", 60)
         _choose(terminal, samples)
         look("setup", terminal)
@@ -53,7 +61,7 @@ def evaluate(database: Path, environment: Mapping[str, str], export: Path, look:
         look("stopped", terminal)
         if terminal.wait_for_end(10) != 0:
             raise AssertionError(terminal.text)
-    with TerminalDriver(arguments, environment) as terminal:
+    with TerminalDriver(arguments, environment, folder=folder) as terminal:
         terminal.wait_for("Resume run 1", 60)
         terminal.press("u")
         terminal.wait_for("finished", FINISHES_WITHIN)
@@ -62,13 +70,13 @@ def evaluate(database: Path, environment: Mapping[str, str], export: Path, look:
         look("finished", terminal)
         terminal.press("e")
         terminal.wait_for("Export run 1 to", 10)
-        terminal.press(*(["backspace"] * len("run-1.csv")), *str(export), "enter")
+        terminal.press(*str(export), "enter")
         terminal.wait_for("run 1 is in", 30)
         terminal.press("?")
         terminal.wait_for("Surest wrong", 10)
         look("help", terminal)
         terminal.press("escape", "3")
-        terminal.wait_for("1 runs", 10)
+        terminal.wait_for(lambda text: "1 run" in text and "Filter" in text, 10)
         look("runs", terminal)
         terminal.press("q")
         if terminal.wait_for_end(10) != 0:
@@ -85,6 +93,11 @@ def _choose(terminal: TerminalDriver, samples: int) -> None:
     terminal.press("tab", "enter")
     terminal.wait_for("paper", 10)
     terminal.press("home", "enter")
-    terminal.wait_for("trivial", 10)
-    terminal.press("tab", "tab", "end", *(["backspace"] * 4), *str(samples))
+    terminal.wait_for(lambda text: "paper" not in text and "trivial" in text, 10)
+    terminal.settle()
+    terminal.press("tab")
+    terminal.settle()
+    terminal.press("tab")
+    terminal.settle()
+    terminal.press(*str(samples))  # what is typed replaces what the field held
     terminal.wait_for(f"{2 * samples} answers", 30)

@@ -162,10 +162,14 @@ class AtomHeatmap(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one row of the view."""
+        return self.draw_row(y).apply_style(self.rich_style)
+
+    def draw_row(self, y: int) -> Strip:
+        """Return one row of the view on whatever is behind it."""
         width = self.size.width
         row = self.map.row(y + self.scroll_offset.y)
         if row is None:
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width)
         if row.heading is not None:
             text = f"── {row.heading} "
             return Strip([Segment(text.ljust(width, "─")[:width], Style(bold=True))], width)

@@ -97,7 +97,7 @@ def metric_lines(measured: Measured | None, session: RunSession, width: int) -> 
     """Return the running metrics in two lines: values with intervals, and what they rest on."""
     choice = session.choice
     tasks = len(session.state.view.tasks)
-    about = visible(choice.task, 24) if choice.task else f"mean of {tasks} tasks" if tasks > 1 else ""
+    about = visible(choice.task, 24) if choice.task else f"{tasks} tasks" if tasks > 1 else ""
     if measured is None or not measured.answers:
         return " precision –  ECE –  AUROC –", f" {about or 'nothing measured yet'}"
     first = "  ".join(

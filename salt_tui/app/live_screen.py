@@ -54,7 +54,7 @@ class Legend(Widget):
             segments.append(Segment(" " if self.mode is DrawingMode.COLOUR else glyph, Style.parse(style)))
         used = sum(segment.cell_length for segment in segments)
         segments.append(Segment(right.ljust(max(0, width - used), "─"), Style(bold=True)))
-        return Strip(segments).adjust_cell_length(width)
+        return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
 
 
 class LiveScreen(Screen[None]):

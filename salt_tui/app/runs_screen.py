@@ -104,7 +104,11 @@ class RunsScreen(Screen[None]):
         if not self._runs:
             title = " no runs yet: 1 sets one up"
         else:
-            title = f" {len(self._shown)} of {len(self._runs)} runs" if words else f" {len(self._runs)} runs"
+            title = (
+                f" {len(self._shown)} of {len(self._runs)} runs"
+                if words
+                else f" {len(self._runs)} run{'' if len(self._runs) == 1 else 's'}"
+            )
         self.query_one("#runs-title", Static).update(title)
 
     @property

@@ -49,7 +49,7 @@ def every_kind_of_row() -> AtomMap:
 def picture(heatmap: AtomHeatmap, rows: int) -> str:
     lines = []
     for y in range(rows):
-        strip = heatmap.render_line(y)
+        strip = heatmap.draw_row(y)
         lines.append(strip.text.rstrip())
         runs: list[tuple[int, int, Style]] = []
         column = 0

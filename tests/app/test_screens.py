@@ -177,7 +177,7 @@ def test_no_colour_reaches_the_terminal_without_colours(stored: Path) -> None:
         screen = app.screen
         assert isinstance(screen, LiveScreen)
         for y in range(screen.map.size.height):
-            for segment in screen.map.render_line(y):
+            for segment in screen.map.draw_row(y):
                 style = segment.style
                 assert style is None or (style.color is None and style.bgcolor is None)
 
