@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.widgets import Button, Footer, Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
-from salt_tui.app.dialogs import TextToRead
+from salt_tui.app.dialogs import LineOfInput, TextToRead
 from salt_tui.app.settings import Choices, load_choices, save_choices
 from salt_tui.app.task_list import TaskList
 from salt_tui.visible_text import visible
@@ -43,6 +43,7 @@ class SetupScreen(Screen[None]):
         Binding("u", "resume", "Resume", id="setup.resume"),
         Binding("e", "explain", "Explain", id="setup.explain"),
         Binding("a", "all_tasks", "All tasks", id="setup.all_tasks"),
+        Binding("m", "model_file", "Model file", id="setup.model_file"),
         Binding("escape", "leave_field", "Leave the field", show=False, id="setup.leave_field"),
     ]
 
@@ -269,6 +270,16 @@ class SetupScreen(Screen[None]):
         """Resume the newest unfinished run."""
         if self._offer is not None and self._offer.unfinished:
             self.salt.resume_run(self._offer.unfinished[0].run)
+
+    def action_model_file(self) -> None:
+        """Ask for the path of a model that models.toml does not name."""
+
+        def answered(path: str | None) -> None:
+            if path and path.strip() and self._offer is not None:
+                self._choices = replace(self.read_choices(), model=path.strip())
+                self._show_offer(self._offer)
+
+        self.app.push_screen(LineOfInput("Use another model", "", "path of a GGUF file"), answered)
 
     def action_explain(self) -> None:
         """Explain what is under the cursor: a model, or a task with an example."""

@@ -202,6 +202,12 @@ def test_keys_of_setup(stored: Path) -> None:
         await pilot.pause()
         assert scroll.scroll_offset.y <= lower
         await press(pilot, "text.leave")
+        await press(pilot, "setup.model_file")
+        assert isinstance(app.screen, LineOfInput)
+        app.screen.query_one(Input).value = str(stored.with_name("tiny.scripted.json"))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.read_choices().model.endswith("tiny.scripted.json"))
+        assert "(a file)" in screen_text(app)
         screen.query_one("#limit", Input).focus()
         await pilot.pause()
         await press(pilot, "setup.leave_field")

@@ -1,0 +1,92 @@
+"""A run behind the screen: pausing changes no number, stopping while loading, reading a stored run."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from salt_tui.app.run_session import RunSession, describe
+from salt_tui.runner.events import RunEnded, RunStarted
+from salt_tui.runner.stored_run import ReadingEnded, StoredRunReader
+from salt_tui.store.unit_stream import AnswerUnits, answer_units
+from tests.app.conftest import compute, request
+
+CONTENT = (
+    "SELECT problem.task, problem.position, token.position, token.id, log_probability, entropy FROM token"
+    " JOIN generation ON generation.id = token.generation JOIN problem ON problem.id = generation.problem"
+    " ORDER BY 1, 2, 3"
+)
+
+
+def content(database: Path) -> list[tuple[object, ...]]:
+    with sqlite3.connect(database) as connection:
+        return connection.execute(CONTENT).fetchall()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_paused_run_goes_on_with_the_same_numbers_and_keeps_its_lease(
+    script: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = script(seconds_per_step=0.02)
+    session = RunSession.begin(request(path), tmp_path / "paused.db")
+
+    def atoms() -> int:
+        session.pull()
+        return sum(len(answer.units["atom"]) for answer in session.state.map.answers)
+
+    wait_until(lambda: atoms() > 2)
+    assert session.toggle_pause()
+    time.sleep(0.2)
+    before = atoms()
+    time.sleep(0.4)
+    assert atoms() == before
+    assert session.computing
+    assert not session.toggle_pause()
+    wait_until(lambda: session.wait(0.01) or atoms() < 0, 60)
+    session.pull()
+    assert session.state.phase == "finished"
+    compute(tmp_path / "whole.db", path)
+    assert content(tmp_path / "paused.db") == content(tmp_path / "whole.db")
+
+
+def test_a_run_that_cannot_begin_ends_with_one_line(tmp_path: Path) -> None:
+    session = RunSession.begin(request(tmp_path / "nothing.scripted.json"), tmp_path / "salt.db")
+    assert session.wait(30)
+    session.pull()
+    assert session.state.phase == "failed"
+    assert len(session.state.log) == 1
+    assert "nothing.scripted.json" in session.state.log[0]
+    assert not session.toggle_pause()
+    assert not session.cancel_answer(1)
+
+
+def test_a_stored_run_is_read_in_order_with_its_beginning_and_end(stored: Path) -> None:
+    reader = StoredRunReader(stored, 1, describe)
+    reader.start()
+    wait_until(lambda: bool(reader.mailbox) and isinstance(reader.mailbox[-1], ReadingEnded))
+    pieces = list(reader.mailbox)
+    assert isinstance(pieces[0], RunStarted)
+    assert [(task.task, task.done, task.total) for task in pieces[0].tasks] == [
+        ("kronecker_product", 4, 4),
+        ("dna_translation", 4, 4),
+    ]
+    answers = [piece for piece in pieces if isinstance(piece, AnswerUnits)]
+    assert [answer.generation for answer in answers] == sorted(answer.generation for answer in answers)
+    assert answers == list(answer_units(stored, 1))
+    assert pieces[-2] == RunEnded(1, "finished", None)
+    assert pieces[-1] == ReadingEnded(None)
+
+
+def test_reading_a_run_that_is_not_there_ends_with_one_line(stored: Path) -> None:
+    session = RunSession.stored(99, stored)
+    wait_until(lambda: bool(session.pull().messages))
+    assert not session.reading
+    assert "99" in session.state.log[0]
