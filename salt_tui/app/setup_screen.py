@@ -18,6 +18,7 @@ from textual.widgets import Button, Footer, Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
 from salt_tui.app.dialogs import LineOfInput, TextToRead
+from salt_tui.app.option_cursor import VisibleCursorList
 from salt_tui.app.settings import Choices, load_choices, save_choices
 from salt_tui.app.task_list import TaskList
 from salt_tui.visible_text import visible
@@ -71,7 +72,7 @@ class SetupScreen(Screen[None]):
         choices = self._choices
         yield Static(" salt-tui", id="setup-title", markup=False)
         yield Static(" Model", classes="part", markup=False)
-        yield OptionList(id="models", compact=True, markup=False)
+        yield VisibleCursorList(id="models", compact=True, markup=False)
         yield Static(" Tasks", classes="part", markup=False)
         yield TaskList(id="task-list")
         with Horizontal(id="fields"):

@@ -11,8 +11,10 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from salt_tui.app.option_cursor import VisibleCursorList
 
-class TaskList(OptionList):
+
+class TaskList(VisibleCursorList):
     """Shows names with a description; space or enter marks one."""
 
     HELP = "The tasks: space marks one, a marks all, e shows an example."

@@ -223,3 +223,19 @@ def test_the_palette_lists_what_has_a_key_and_nothing_else(stored: Path) -> None
 def test_every_part_of_the_bindings_has_a_title_in_help_or_is_a_window() -> None:
     parts = {name.partition(".")[0] for name in binding_names()}
     assert parts - set(PARTS) == {"question", "input", "text"}
+
+
+def test_the_cursor_of_every_list_is_seen_without_colours(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        for key, name in (("tab", "#models"), ("3", "#task-list"), ("3", "#runs")):
+            await pilot.pause(0.2)
+            widget = app.screen.query_one(name)
+            rows = [widget.render_line(y) for y in range(widget.size.height)]
+            reversed_rows = [row for row in rows if any(part.style and part.style.reverse for part in row)]
+            assert len(reversed_rows) == 1, name
+            await pilot.press(key)
+
+    drive(scenario, stored, mode=DrawingMode.PLAIN)
