@@ -378,6 +378,23 @@ def doctor(
     return examine(model, json_output=json_output)
 
 
+@app.command()
+def bench(
+    model: Annotated[str, typer.Option("-m", "--model", help="Name from models.toml or path to a GGUF.")] = "smollm2",
+    widths: Annotated[str, typer.Option("-np", help="Answers decoded at once; joined by commas.")] = "1,4,8,16",
+    repetitions: Annotated[int, typer.Option("-r", min=1, help="Repetitions of every measurement.")] = 3,
+    threads: Annotated[int | None, typer.Option("-t", help="Threads; default: physical cores.")] = None,
+    gpu_layers: Annotated[str, typer.Option("-ngl", help="Layers on the GPU: auto, all or a count.")] = "auto",
+) -> int:
+    """Measure a model's speed here, and what statistics, storing and the display cost."""
+    from salt_tui.commands.bench import bench as measure
+    from salt_tui.runner.request import EngineOptions
+
+    asked = [int(text) if text.isdigit() else 0 for text in _names(widths)]
+    options = EngineOptions(gpu_layers=_gpu_layers(gpu_layers), threads=threads)
+    return measure(model, options, asked, repetitions)
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 

@@ -65,15 +65,19 @@ def _examine(resolved: ResolvedModel) -> Examination:
             opened = open_model(
                 engine, resolved.name, info, options, context=CHECK_CONTEXT, width=options.width, check="full"
             )
-            restart = difference_after_restart(engine, options.width)
+            context = opened.context
+            if resolved.engine != "scripted":  # a script has replies to its own prompts only
+                context = _with(context, difference_after_restart(engine, options.width))
         except EngineError as error:
             return Examination(build, None, None, str(error))
-        return Examination(build, info, replace(opened.context, exactness=_with(opened.context, restart)), None)
+        return Examination(build, info, context, None)
 
 
-def _with(context: ContextInfo, restart: float) -> Exactness:
+def _with(context: ContextInfo, restart: float) -> ContextInfo:
+    """Add what a restart changed to the exactness check."""
     differences = {**context.exactness.differences, "restart": restart}
-    return Exactness(differences, all(difference == 0.0 for difference in differences.values()))
+    exact = all(difference == 0.0 for difference in differences.values())
+    return replace(context, exactness=Exactness(differences, exact))
 
 
 def _print(found: Examination) -> None:

@@ -104,10 +104,7 @@ def _check_environment(
     store: Store, stored: StoredRun, began: Environment, current: Environment, *, allowed: bool
 ) -> tuple[str, ...]:
     warnings = tuple(stored.record.warnings)
-    if began.exact is not True or current.exact is True:
-        # What was measured varies from time to time where it is not 0; a run that is not exact stays so.
-        current = replace(current, exactness=began.exactness, exact=began.exact)
-    found = differences(canonical_json(began), canonical_json(current))
+    found = environment_differences(began, current)
     if not found:
         return warnings
     if not allowed:
@@ -119,6 +116,17 @@ def _check_environment(
     text = canonical_json(replace(current, exact=False))
     store.update_environment(stored.run, text, content_hash(text), False, warnings)
     return warnings
+
+
+def environment_differences(began: Environment, current: Environment) -> tuple[str, ...]:
+    """Name what differs between the environment of a run and this one.
+
+    What the exactness check measured varies from time to time where it is not 0: only that an exact run would no
+    longer be exact is a difference.
+    """
+    if began.exact is not True or current.exact is True:
+        current = replace(current, exactness=began.exactness, exact=began.exact)
+    return differences(canonical_json(began), canonical_json(current))
 
 
 def _encode_again(

@@ -90,7 +90,9 @@ def _bundled_model() -> None:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """An uninterrupted run of the bundled model."""
     database = tmp_path_factory.mktemp("whole") / "x.db"
-    return database, output_of(*run_arguments("smollm2", database, "kronecker_product,words_collection", 4))[0]
+    return database, output_of(*run_arguments("smollm2", database, "kronecker_product,words_collection", 4, "-np", 8))[
+        0
+    ]
 
 
 def child_of(process: subprocess.Popen[str]) -> int:
@@ -140,7 +142,7 @@ def test_stored_tokens_spell_the_stored_reply(whole: tuple[Path, dict[str, Any]]
 def test_kill_9_and_resume_equal_the_uninterrupted_run(whole: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     database, data = whole
     killed = tmp_path / "killed.db"
-    process = start(*run_arguments("smollm2", killed, "kronecker_product,words_collection", 4))
+    process = start(*run_arguments("smollm2", killed, "kronecker_product,words_collection", 4, "-np", 8))
     wait_for(process, killed, "SELECT count(*) >= 2 FROM generation WHERE stop_reason IS NOT NULL")
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -157,7 +159,7 @@ def test_sigsegv_to_the_child_is_one_line_and_the_run_goes_on(
 ) -> None:
     database, data = whole
     crashed = tmp_path / "crashed.db"
-    process = start(*run_arguments("smollm2", crashed, "kronecker_product,words_collection", 4))
+    process = start(*run_arguments("smollm2", crashed, "kronecker_product,words_collection", 4, "-np", 8))
     wait_for(process, crashed, "SELECT count(*) FROM token")
     os.kill(child_of(process), signal.SIGSEGV)
     output, talk = process.communicate(timeout=300)

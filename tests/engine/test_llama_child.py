@@ -319,6 +319,23 @@ def test_the_context_says_what_it_became(smollm2: Loaded) -> None:
     assert info.flash_attention is False
 
 
+def test_measuring_leaves_no_trace(smollm2: Loaded) -> None:
+    smollm2.opened = None
+    smollm2.open()
+    prompts, shared = smollm2.prompts(2)
+    request = Generate(0, prompts[0], shared, 4)
+    before = smollm2.run([request])
+    speed = smollm2.engine.measure(40, 9)
+    assert speed.prompt_tokens == 40
+    assert len(speed.bare) == len(speed.full) == 2
+    assert min(speed.prompt, *speed.bare, *speed.full) > 0
+    assert smollm2.run([request]) == before
+    smollm2.engine.submit(request)
+    with pytest.raises(EngineError, match="beside answers"):
+        smollm2.engine.measure(40, 9)
+    smollm2.wait(lambda events: count(events, SequenceEnded) == 1)
+
+
 @pytest.mark.parametrize("width", [1, 4])
 def test_the_machine_computes_exactly(loaded: Loaded, width: int) -> None:
     loaded.opened = None
@@ -335,8 +352,9 @@ def test_the_machine_computes_exactly(loaded: Loaded, width: int) -> None:
 # --- answers ----------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_bit_identical_in_any_order_and_company(loaded: Loaded) -> None:
-    loaded.open()
+@pytest.mark.parametrize("width", [2, 8])
+def test_answers_are_bit_identical_in_any_order_and_company(loaded: Loaded, width: int) -> None:
+    loaded.open(width=width)
     prompts, shared = loaded.prompts(5)
     sampled = Sampling(temperature=0.8, top_p=0.9, seed=5)
     requests = [

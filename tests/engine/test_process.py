@@ -189,7 +189,11 @@ def test_a_stopped_child_is_closed_by_force(engine: EngineProcess) -> None:
         os.kill(engine.process_id, 0)
 
 
-def test_the_child_dies_with_its_parent_although_it_computes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "suspended",
+    [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel"))],
+)
+def test_the_child_dies_with_its_parent_although_it_computes(tmp_path: Path, suspended: bool) -> None:
     program = f"""
 import os, signal
 from pathlib import Path
@@ -198,6 +202,8 @@ from salt_tui.engine.process import EngineProcess
 engine = EngineProcess({COMMAND!r}, Path({str(tmp_path / "log")!r}))
 engine.submit(Generate(1, ({HANG},), 0, 1))
 engine.events(20)
+if {suspended}:
+    engine.suspend()
 print(engine.process_id, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

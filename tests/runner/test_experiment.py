@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from salt_tui.engine.engine import ContextOptions
+from salt_tui.engine.models import load_registry, open_engine, resolve_model
 from salt_tui.runner.events import (
     AnswerFinished,
     AnswerRetried,
@@ -20,12 +23,14 @@ from salt_tui.runner.events import (
     RunStarted,
 )
 from salt_tui.runner.experiment import Experiment
-from salt_tui.runner.opened_model import close_run
+from salt_tui.runner.opened_model import close_run, load_model
+from salt_tui.runner.plan import Environment
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.report import report_run
 from salt_tui.runner.report_json import run_data
-from salt_tui.runner.request import RunRequest
-from salt_tui.runner.resumption import prepare_resume
+from salt_tui.runner.request import EngineOptions, RunRequest
+from salt_tui.runner.restart_check import difference_after_restart
+from salt_tui.runner.resumption import environment_differences, prepare_resume
 from salt_tui.store.queries import open_queries
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from scoring.confidence import CONFIDENCE_FUNCTIONS
@@ -72,6 +77,12 @@ def resume(database: Path) -> tuple[str, list[RunEvent]]:
         return Experiment(ready, events.append, threading.Event()).run(), events
     finally:
         close_run(ready)
+
+
+def _environment(exactness: dict[str, float], *, exact: bool) -> Environment:
+    return Environment(
+        "1", "3.11", "llama.cpp", {}, (), "auto", 0, False, 2, 512, 512, "f16", "f16", True, exactness, exact
+    )
 
 
 def content(database: Path) -> list[list[tuple[object, ...]]]:
@@ -187,3 +198,37 @@ def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None
     model.write_text(model.read_text() + " ")
     with pytest.raises(UsageError, match="model_sha256"):
         resume(database)
+
+
+def test_a_run_that_is_not_exact_says_so_and_resumes(scripted_model, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    model = scripted_model(*TASKS, exactness={"company": 0.5, "slots": 0.25})
+    _, events = compute(request(model), database, stop_after=5)
+    state, again = resume(database)
+    assert state == "finished"
+    for started in (*of_kind(events, RunStarted), *of_kind(again, RunStarted)):
+        assert isinstance(started, RunStarted)
+        assert started.exact is False
+        assert any("not exact" in warning and "0.5" in warning for warning in started.warnings)
+
+
+def test_what_was_measured_may_differ_when_a_run_is_not_exact_anyway() -> None:
+    before = _environment({"company": 0.5}, exact=False)
+    assert environment_differences(before, _environment({"company": 0.25}, exact=False)) == ()
+    assert environment_differences(before, _environment({"company": 0.0}, exact=True)) == ()
+    exact = _environment({"company": 0.0}, exact=True)
+    assert "exact: true -> false" in environment_differences(exact, before)
+    threads = replace(before, threads=3)
+    assert environment_differences(before, threads) == ("threads: 2 -> 3",)
+
+
+def test_a_restart_is_compared_token_by_token(tmp_path: Path) -> None:
+    script = tmp_path / "any.scripted.json"
+    script.write_text(json.dumps({"replies": [{"tokens": [["a", -0.25]] * 6}, {"tokens": [["b", -0.5]] * 6}]}))
+    resolved = resolve_model(str(script), load_registry())
+    with open_engine(resolved, tmp_path / "log") as engine:
+        load_model(engine, resolved, EngineOptions(), "2026-01-02", lambda event: None)
+        engine.open_context(ContextOptions(2, 256, 64, 64, 1, "auto", "f16", "f16", check="none"))
+        assert difference_after_restart(engine, 2) == 0.0
+        script.write_text(script.read_text().replace("-0.25", "-0.75"))  # the next child plays another script
+        assert difference_after_restart(engine, 2) > 0

@@ -1,0 +1,218 @@
+"""Time the engine beside other ways to do the same, in one run: `python -m tools.bench_engine`.
+
+Everything is measured in turns, so that a busy machine slows all alike, and reported as ratios of neighbours: median,
+smallest and largest.  `--quick` measures fewer widths and rounds; `-m MODEL` another model than the bundled one.
+
+- bare loop: `llama_decode` on one token per sequence, again and again, with nothing else (ctypes, this program);
+- own loop: a run as `salt-tui run --display none` makes it: statistics, scoring, every token and unit stored;
+- high level: `Llama.create_completion` of llama-cpp-python with 20 log-probabilities per token;
+- sequential: one answer after the other, each prompt evaluated whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from salt_tui.commands.run import NoDisplay
+from salt_tui.engine.gguf_header import read_header
+from salt_tui.engine.kv_memory import kv_cache_bytes
+from salt_tui.engine.models import load_registry, resolve_model
+from salt_tui.engine.threads import physical_cores
+from salt_tui.paths import engine_log_path
+from salt_tui.runner.benchmark import Benchmark, resident_bytes
+from salt_tui.runner.request import EngineOptions
+
+STEPS = 64
+WARM_STEPS = 16
+CONTEXT = 256
+HIGH_LEVEL_TOKENS = 24
+EVALUATIONS = 16
+
+
+class BareLoop:
+    """`llama_decode` in a process of its own, as plain as can be."""
+
+    def __init__(self, path: str, width: int, threads: int) -> None:
+        """Start it; it loads the model and waits."""
+        command = [sys.executable, "-m", "tools.bench_engine", "--bare", path, str(width), str(threads)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.seconds(WARM_STEPS)
+
+    def seconds(self, steps: int) -> float:
+        """Return the time of so many steps, after a few that are not timed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{steps}\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
+
+
+def serve_bare(path: str, width: int, threads: int) -> None:
+    """Time steps whenever a line with their number arrives."""
+    import llama_cpp
+
+    silent = llama_cpp.llama_log_callback(lambda level, text, data: None)
+    llama_cpp.llama_log_set(silent, ctypes.c_void_p(0))
+    llama_cpp.llama_backend_init()
+    model = llama_cpp.llama_model_load_from_file(os.fsencode(path), llama_cpp.llama_model_default_params())
+    parameters = llama_cpp.llama_context_default_params()
+    parameters.n_ctx, parameters.n_seq_max = CONTEXT * width, width
+    parameters.n_threads = parameters.n_threads_batch = threads
+    parameters.kv_unified, parameters.no_perf = False, True
+    context = llama_cpp.llama_init_from_model(model, parameters)
+    memory = llama_cpp.llama_get_memory(context)
+    batch = llama_cpp.llama_batch_init(width, 0, 1)
+    batch.n_tokens = width
+    for line in sys.stdin:
+        llama_cpp.llama_memory_clear(memory, True)
+        begin = 0.0
+        for position in range(WARM_STEPS + int(line)):
+            if position == WARM_STEPS:
+                begin = time.perf_counter()
+            for slot in range(width):
+                batch.token[slot], batch.pos[slot] = 100 + position, position
+                batch.n_seq_id[slot], batch.seq_id[slot][0], batch.logits[slot] = 1, slot, 1
+            if llama_cpp.llama_decode(context, batch) != 0:
+                sys.exit(1)
+            llama_cpp.llama_synchronize(context)
+        print(time.perf_counter() - begin, flush=True)
+
+
+def high_level(path: str, threads: int) -> Any:
+    """Return the model as llama-cpp-python's high-level class opens it."""
+    import llama_cpp
+
+    return llama_cpp.Llama(
+        model_path=path, n_ctx=CONTEXT, n_threads=threads, n_threads_batch=threads, logits_all=True, verbose=False
+    )
+
+
+def high_level_seconds(llama: Any, tokens: int) -> float:
+    """Return the seconds per token of a completion with 20 log-probabilities, from the first token to the last."""
+    never = {llama.token_eos(): -99.0}
+    stream = llama.create_completion(
+        "0 1 2 3", max_tokens=tokens, logprobs=20, temperature=0.0, stream=True, logit_bias=never
+    )
+    times = [time.perf_counter() for _ in stream]
+    return (times[-1] - times[0]) / max(1, len(times) - 1)
+
+
+def line(what: str, ratios: Sequence[float], target: str, note: str = "") -> None:
+    """Print one line of the table."""
+    print(f"{what:<62}{median(ratios):>7.3f}  ({min(ratios):.3f} to {max(ratios):.3f})  {target:<9}{note}", flush=True)
+
+
+def bench_decoding(benchmark: Benchmark, path: str, threads: int, widths: Sequence[int], rounds: int) -> None:
+    """Own loop against the bare loop and the high level."""
+    llama = high_level(path, threads)
+    for width in widths:
+        bare = BareLoop(path, width, threads)
+        benchmark.open(width, CONTEXT)
+        benchmark.engine.measure(0, WARM_STEPS)
+        to_bare, to_high, statistics, bare_rate = [], [], [], []
+        for _ in range(rounds):
+            before = bare.seconds(STEPS)
+            own = benchmark.decode_seconds(width, STEPS, NoDisplay)
+            after = bare.seconds(STEPS)
+            to_bare.append((before + after) / 2 / own)
+            bare_rate.append(width * STEPS / before)
+            to_high.append(high_level_seconds(llama, HIGH_LEVEL_TOKENS) / (own / STEPS / width))
+            speed = benchmark.engine.measure(0, STEPS)
+            statistics += [full / part - 1 for full, part in zip(speed.full, speed.bare, strict=True)]
+        bare.close()
+        rate = f"bare {median(bare_rate):.1f} t/s"
+        line(f"np {width}: own loop, all stored / bare loop", to_bare, "≥ 0.93" if width == 1 else "≥ 0.95", rate)
+        if width in (1, 16):
+            line(f"np {width}: own loop / create_completion(logprobs=20)", to_high, "≥ 4" if width == 1 else "≥ 8")
+        if width in (1, 16):
+            line(f"np {width}: statistics / decode time", statistics, "≤ 0.03" if width == 1 else "≤ 0.10")
+    del llama
+
+
+def bench_evaluations(benchmark: Benchmark, rounds: int) -> None:
+    """End to end: everything at once, against one answer after the other with every prompt evaluated whole."""
+    work = benchmark.evaluations(EVALUATIONS, max_tokens=48)
+    ratios, rates = [], []
+    for _ in range(rounds):
+        benchmark.open(1, work.context)
+        sequential = benchmark.evaluation_seconds(work, 1, sharing=False, display=NoDisplay)
+        benchmark.open(EVALUATIONS, work.context)
+        together = benchmark.evaluation_seconds(work, EVALUATIONS, sharing=True, display=NoDisplay)
+        ratios.append(sequential / together)
+        rates.append(60 * len(work.problems) / together)
+    note = f"{median(rates):.0f} evaluations/min"
+    line(f"end to end, {EVALUATIONS} three-shot problems: np {EVALUATIONS} / sequential", ratios, "≥ 3", note)
+
+
+def bench_memory(benchmark: Benchmark, path: str) -> None:
+    """Resident memory of the child apart from model and KV, at two contexts."""
+    header = read_header(Path(path))
+    layers, heads, kept, size = (
+        header.integer(f"{header.architecture}.{name}") or 1
+        for name in ("block_count", "attention.head_count", "attention.head_count_kv", "embedding_length")
+    )
+    for context in (1024, 32768):
+        benchmark.open(1, context)
+        benchmark.engine.measure(512, 8)
+        resident = resident_bytes(benchmark.engine.process_id) / 2**20
+        cache = kv_cache_bytes(2, context, layers, *[kept * size // heads] * 2, "f16", "f16") / 2**20
+        model = benchmark.info.file_bytes / 2**20
+        rest = resident - cache - model
+        print(
+            f"np 1, -c {context}: child {resident:.0f} MiB = model {model:.0f} + KV {cache:.0f} + {rest:.0f}  (≤ 143)"
+        )
+
+
+def bench_llama_bench(path: str, threads: int) -> None:
+    """What llama.cpp's own program says, where it is installed."""
+    program = shutil.which("llama-bench")
+    if program is None:
+        print("llama-bench is not on the PATH: not measured")
+        return
+    command = [program, "-m", path, "-t", str(threads), "-p", "0", "-n", str(STEPS), "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    for row in json.loads(done.stdout or "[]"):
+        print(f"llama-bench tg{row['n_gen']}: {row['avg_ts']:.1f} ± {row['stddev_ts']:.1f} t/s")
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table; 2 without the model."""
+    if arguments[:1] == ["--bare"]:
+        serve_bare(arguments[1], int(arguments[2]), int(arguments[3]))
+        return 0
+    parser = argparse.ArgumentParser(prog="python -m tools.bench_engine", description=__doc__.partition("\n")[0])
+    parser.add_argument("-m", "--model", default="smollm2")
+    parser.add_argument("--quick", action="store_true", help="widths 1 and 8, two rounds")
+    options = parser.parse_args(arguments)
+    resolved = resolve_model(options.model, load_registry())
+    threads, path = physical_cores(), str(resolved.path)
+    widths, rounds = ((1, 8), 2) if options.quick else ((1, 8, 16), 5)
+    with Benchmark(resolved, EngineOptions(threads=threads, gpu_layers=0), engine_log_path()) as benchmark:
+        print(f"{benchmark.info.description}, {threads} threads; load at the start {os.getloadavg()[0]:.1f}")
+        print(f"{'':<62}{'median':>7}  (range)             target")
+        bench_decoding(benchmark, path, threads, widths, rounds)
+        bench_evaluations(benchmark, max(1, rounds // 2))
+        bench_memory(benchmark, path)
+    bench_llama_bench(path, threads)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
