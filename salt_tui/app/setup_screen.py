@@ -43,8 +43,8 @@ class SetupScreen(Screen[None]):
         Binding("ctrl+r", "start", "Start", id="setup.start"),
         Binding("u", "resume", "Resume", id="setup.resume"),
         Binding("e", "explain", "Explain", id="setup.explain"),
-        Binding("a", "all_tasks", "All tasks", id="setup.all_tasks"),
-        Binding("m", "model_file", "Model file", id="setup.model_file"),
+        Binding("a", "all_tasks", "All", tooltip="All tasks", id="setup.all_tasks"),
+        Binding("m", "model_file", "File", tooltip="Model file", id="setup.model_file"),
         Binding("escape", "leave_field", "Leave the field", show=False, id="setup.leave_field"),
     ]
 

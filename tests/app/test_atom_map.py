@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salt_tui.app.answer_cells import AnswerCells
@@ -103,6 +103,7 @@ def test_an_answer_read_later_takes_its_place_before_one_that_began_later() -> N
     assert atom_map.number_of(4) is None
 
 
+@settings(deadline=None)  # a busy machine is no mistake
 @given(st.lists(st.lists(st.integers(1, 12), max_size=3), max_size=6), st.sampled_from([10, 20]), st.randoms())
 def test_laying_out_step_by_step_gives_the_same_rows_as_at_once(
     answers: list[list[int]], columns: int, random: object
@@ -127,6 +128,7 @@ def test_laying_out_step_by_step_gives_the_same_rows_as_at_once(
     assert rows(step_by_step.map) == rows(whole.map)
 
 
+@settings(deadline=None)  # a busy machine is no mistake
 @given(st.lists(st.lists(st.integers(1, 25), max_size=3), min_size=1, max_size=5))
 def test_every_unit_stands_where_its_position_says(answers: list[list[int]]) -> None:
     state = state_of(
