@@ -102,7 +102,7 @@ class SetupScreen(Screen[None]):
     def on_mount(self) -> None:
         """Look for models and runs beside the screen."""
         self.query_one("#models").focus()
-        self.look_around()
+        self.call_after_refresh(self.look_around)  # its imports would hold up the first paint
         self._changed()
 
     def on_screen_resume(self) -> None:
