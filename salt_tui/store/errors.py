@@ -7,7 +7,11 @@ from pathlib import Path
 
 
 class StoreError(Exception):
-    """The database cannot be used or refused a row; the message is one line: what, where, what to do."""
+    """The file or what was asked of it cannot be used; the message is one line: what, where, what to do."""
+
+
+class StoreFailure(StoreError):
+    """A usable file failed at work: locked, disk full, a refused row, a run taken over.  Trying again may help."""
 
 
 def explain(error: sqlite3.Error, path: Path) -> StoreError:
@@ -16,17 +20,21 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     detail = " ".join(str(error).split())
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreError(f"{path} is locked by another program; close it or wait, then try again")
+        return StoreFailure(f"{path} is locked by another program; close it or wait, then try again")
     if code == sqlite3.SQLITE_FULL:
-        return StoreError(f"the disk that holds {path} is full; nothing half-written was kept; free space and resume")
+        return StoreFailure(
+            f"the disk that holds {path} is full; nothing half-written was kept; free space and try again"
+        )
     if code == sqlite3.SQLITE_IOERR:
-        return StoreError(f"{path} could not be written or read ({name or detail}); check the disk's space and health")
+        return StoreFailure(f"{path} could not be written or read ({name or detail}); check the disk's space and health")
+    if name == "SQLITE_READONLY_DBMOVED":
+        return StoreFailure(f"{path} was moved or deleted while it was open; put it back and try again")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-        return StoreError(f"{path} cannot be written; change its permissions or choose another place with --db")
+        return StoreError(f"{path} cannot be written; change its permissions or choose another place")
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreError(f"{path} cannot be opened; check that it and its folder exist and may be written")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return StoreError(f"{path} is damaged ({detail}); restore a copy or choose another file with --db")
     if code == sqlite3.SQLITE_CONSTRAINT:
-        return StoreError(f"{path} refused a row ({detail}); nothing of that transaction was kept")
-    return StoreError(f"{path}: {detail}")
+        return StoreFailure(f"{path} refused a row ({detail}); nothing of that transaction was kept")
+    return StoreFailure(f"{path}: {detail}")
