@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from typer.main import get_command
@@ -144,7 +144,7 @@ def run(
     """Evaluate a model: ask, decode, score every atom, store it."""
     from salt_tui.commands.run import run_new
     from salt_tui.runner.plan import SamplingPlan
-    from salt_tui.runner.request import EngineOptions, RunRequest
+    from salt_tui.runner.request import EngineOptions, RunRequest, read_gpu_layers
 
     request = RunRequest(
         model=model,
@@ -158,7 +158,7 @@ def run(
         max_tokens=max_tokens,
         sampling=SamplingPlan(temperature, top_k, top_p, min_p, sampler_seed),
         engine=EngineOptions(
-            gpu_layers=_gpu_layers(gpu_layers),
+            gpu_layers=read_gpu_layers(gpu_layers),
             width=width,
             context=context,
             threads=threads,
@@ -388,21 +388,12 @@ def bench(
 ) -> int:
     """Measure a model's speed here, and what statistics, storing and the display cost."""
     from salt_tui.commands.bench import bench as measure
-    from salt_tui.runner.request import EngineOptions
+    from salt_tui.runner.request import EngineOptions, read_gpu_layers
 
     asked = [int(text) if text.isdigit() else 0 for text in _names(widths)]
-    options = EngineOptions(gpu_layers=_gpu_layers(gpu_layers), threads=threads)
+    options = EngineOptions(gpu_layers=read_gpu_layers(gpu_layers), threads=threads)
     return measure(model, options, asked, repetitions)
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _gpu_layers(text: str) -> int | Literal["auto", "all"]:
-    if text == "auto" or text == "all":
-        return "auto" if text == "auto" else "all"
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"-ngl {text}: auto, all, or a count of layers") from None

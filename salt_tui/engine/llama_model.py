@@ -166,13 +166,16 @@ class LlamaModel:
     def info(self, template: str | None, thinking_open: bool, options: LoadOptions) -> ModelInfo:
         """Describe the model with the chat template that was chosen for it."""
         model = self._model
-        description = _text(lambda buffer, size: llama_cpp.llama_model_desc(model, buffer, size)) or "unknown"
+        architecture = self.metadata("general.architecture") or "unknown"
+        quantisation = _quantisation(llama_cpp.llama_model_ftype(model))
+        parameters = llama_cpp.llama_model_n_params(model)
         return ModelInfo(
-            description=description,
-            architecture=self.metadata("general.architecture") or "unknown",
+            # Not llama_model_desc, which guesses a size from the layers: 256M for a model of 135M.
+            description=" ".join(filter(None, (architecture, _size(parameters), quantisation))),
+            architecture=architecture,
             name=self.metadata("general.name"),
-            quantisation=_quantisation(llama_cpp.llama_model_ftype(model)),
-            parameters=llama_cpp.llama_model_n_params(model),
+            quantisation=quantisation,
+            parameters=parameters,
             file_bytes=Path(options.path).stat().st_size,
             vocabulary_size=self.vocabulary.size,
             trained_context=llama_cpp.llama_model_n_ctx_train(model),
@@ -326,3 +329,7 @@ def _quantisation(file_type: int) -> str | None:
         if name.startswith("LLAMA_FTYPE_") and value == file_type:
             return name.removeprefix("LLAMA_FTYPE_MOSTLY_").removeprefix("LLAMA_FTYPE_ALL_")
     return None
+
+
+def _size(parameters: int) -> str:
+    return f"{parameters / 1e9:.1f}B" if parameters >= 1e9 else f"{parameters / 1e6:.0f}M"

@@ -118,8 +118,10 @@ class Experiment:
     def run(self) -> str:
         """Work until everything is done or `stop` is set; return the state the run was left in.
 
+        An engine that cannot go on leaves it ``failed``, with the reason in the last event and in the store; what is
+        stored stays and the run is resumable.
+
         Raises:
-            RunFailedError: the engine cannot go on; what is stored stays, the run is resumable.
             StoreError: the database cannot be written.
         """
         try:
@@ -261,10 +263,11 @@ class Experiment:
         self._store.flush()
         self._fruitless_crashes += 1
         lost, self._flights = self._flights, {}
-        cause = f"the model process died: {describe_death(death)}"
+        cause = describe_death(death)
         if self._fruitless_crashes >= FRUITLESS_CRASHES:
             raise RunFailedError(f"{cause}; {FRUITLESS_CRASHES} times without finishing an answer")
-        self._emit(Notice(f"{cause}; it is started again and {len(lost)} answers are tried again"))
+        begun = sum(flight.started for flight in lost.values())
+        self._emit(Notice(f"{cause}; it is started again and {begun} answers are tried again"))
         self._engine.restart()
         for generation, flight in lost.items():
             attempt = flight.attempt + flight.started

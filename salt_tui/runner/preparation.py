@@ -27,6 +27,9 @@ from tasks.prompts import DEFAULT_SHOTS, worked_examples
 from tasks.registry import get_task
 from tasks.task import Problem
 
+SLOW_LIMIT = 1000
+"""From so many problems on, drawing them takes seconds and is announced."""
+
 
 @dataclass(frozen=True, slots=True)
 class _DrawnTask:
@@ -109,6 +112,8 @@ def _draw_task(engine: Engine, item: RequestedTask, request: RunRequest, reasoni
     task = item.task
     method = method_of(request.method)
     shots = DEFAULT_SHOTS if request.shots is None else request.shots
+    if request.limit >= SLOW_LIMIT:
+        emit(Notice(f"drawing {request.limit} problems of {task.name}"))
     drawn = draw_problems(task, request.difficulty, item.parameters, request.seed, request.limit, shots)
     if drawn.note:
         emit(Notice(drawn.note))

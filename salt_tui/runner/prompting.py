@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import ChatTurn, Engine
+from salt_tui.engine.engine import ChatTurn, Engine, ModelError
 from tasks.prompts import conversation, worked_answer
 from tasks.task import Method, Problem, Task
 
@@ -40,12 +40,17 @@ def encode_problems(
 
     The cut after the preamble depends on the task alone, never on which problems a run holds; where a tokenizer
     merges across it, that prompt's preamble is shorter.
+
+    Raises:
+        ModelError: all prompts are equal, so the template does not show the problem.
     """
     if not problems:
         return []
     opening = [ChatTurn(turn.role, turn.content) for turn in conversation(task, problems[0], method, shots)[:-1]]
     texts = (*SENTINELS, *(problem.text for problem in problems))
     first, second, *prompts = engine.encode([[*opening, ChatTurn("user", text)] for text in texts])
+    if first == second:
+        raise ModelError("the chat template leaves the problem out of the prompt: give another one in models.toml")
     preamble = first[: common_prefix(first, second)]
     return [EncodedProblem(prompt, common_prefix(preamble, prompt[:-1])) for prompt in prompts]
 

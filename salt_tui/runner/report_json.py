@@ -20,6 +20,7 @@ def run_data(report: RunReport) -> dict[str, Any]:
     return {
         "run": report.run.run,
         "state": report.run.state,
+        "message": report.run.message,
         "exact": report.run.record.exact,
         "warnings": list(report.run.record.warnings),
         "model": {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Literal
 
 from salt_tui.engine.engine import check_width
@@ -13,7 +16,11 @@ from tasks.parameters import level_parameters
 from tasks.registry import TASKS, get_task
 from tasks.task import DIFFICULTIES, METHODS, Method, Parameters, Task
 
+MAXIMUM_LIMIT = 100_000
+"""Problems per task: drawing so many of the slowest task takes a quarter of an hour, computing them weeks."""
+
 MAXIMUM_SHOTS = 16
+THREADS_PER_PROCESSOR = 4
 MINIMUM_CONTEXT = 16
 
 
@@ -75,13 +82,13 @@ def check_request(request: RunRequest) -> tuple[RequestedTask, ...]:
     if request.difficulty not in DIFFICULTIES:
         raise UsageError(f"unknown difficulty {request.difficulty!r}: one of {', '.join(DIFFICULTIES)}")
     method_of(request.method)
-    _require(request.limit >= 1, f"--limit {request.limit}: at least 1")
+    _require(1 <= request.limit <= MAXIMUM_LIMIT, f"--limit {request.limit}: at least 1, at most {MAXIMUM_LIMIT}")
     if request.shots is not None:
         _require(0 <= request.shots <= MAXIMUM_SHOTS, f"--shots {request.shots}: 0 to {MAXIMUM_SHOTS}")
     if request.max_tokens is not None:
         _require(request.max_tokens >= 1, f"-n {request.max_tokens}: at least 1")
     _check_sampling(request.sampling)
-    _check_engine(request.engine)
+    check_engine_options(request.engine)
     names = tuple(TASKS) if "all" in request.tasks else tuple(dict.fromkeys(request.tasks))
     _require(bool(names), "no task named: --tasks NAME,NAME or --tasks all")
     tasks = [get_task(name) for name in names]
@@ -92,15 +99,17 @@ def check_request(request: RunRequest) -> tuple[RequestedTask, ...]:
 
 
 def _overrides(tasks: Sequence[Task], texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Give each task the ``--param`` texts it has a parameter for; one that no task knows goes to the first.
-
-    There it raises the `ParameterError` that names the nearest.
-    """
+    """Give each task the ``--param`` texts that it has a parameter for."""
     known = [{parameter.name for parameter in task.parameters} for task in tasks]
     shares: list[list[str]] = [[] for _ in tasks]
     for text in texts:
         name = text.partition("=")[0].strip()
-        takers = [share for share, names in zip(shares, known, strict=True) if name in names] or shares[:1]
+        takers = [share for share, names in zip(shares, known, strict=True) if name in names]
+        if not takers:
+            valid = sorted(set().union(*known))
+            near = get_close_matches(name, valid, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f"--param {text}: key=value with one of {', '.join(valid)}{hint}")
         for share in takers:
             share.append(text)
     return [tuple(share) for share in shares]
@@ -114,23 +123,36 @@ def method_of(name: str) -> Method:
     raise UsageError(f"unknown method {name!r}: one of {', '.join(METHODS)}")
 
 
-def _check_sampling(sampling: SamplingPlan) -> None:
-    _require(sampling.temperature >= 0, f"--temp {sampling.temperature}: at least 0")
-    _require(sampling.top_k >= 0, f"--top-k {sampling.top_k}: at least 0 (0 keeps all)")
-    _require(0 < sampling.top_p <= 1, f"--top-p {sampling.top_p}: above 0, at most 1")
-    _require(0 <= sampling.min_p < 1, f"--min-p {sampling.min_p}: at least 0, below 1")
+def read_gpu_layers(text: str) -> int | Literal["auto", "all"]:
+    """Read ``-ngl``: ``auto``, ``all`` or a count; raises `UsageError`."""
+    if text == "auto":
+        return "auto"
+    if text == "all":
+        return "all"
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise UsageError(f"-ngl {text}: auto, all, or a count of layers")
 
 
-def _check_engine(options: EngineOptions) -> None:
+def check_engine_options(options: EngineOptions) -> None:
+    """Raise `UsageError`, or `ContextError` for the width, unless the options can be tried."""
     check_width(options.width)
     if options.context is not None:
         _require(options.context >= MINIMUM_CONTEXT, f"-c {options.context}: at least {MINIMUM_CONTEXT} tokens")
     if options.threads is not None:
-        _require(options.threads >= 1, f"-t {options.threads}: at least 1")
+        # More threads than processors only wait for each other; llama.cpp crashes at tens of thousands.
+        most = THREADS_PER_PROCESSOR * (os.cpu_count() or 1)
+        _require(1 <= options.threads <= most, f"-t {options.threads}: 1 to {most} on this machine")
     _require(options.batch >= 1, f"-b {options.batch}: at least 1")
     _require(1 <= options.micro_batch <= options.batch, f"-ub {options.micro_batch}: 1 to -b ({options.batch})")
-    if isinstance(options.gpu_layers, int):
-        _require(options.gpu_layers >= 0, f"-ngl {options.gpu_layers}: auto, all, or a count of layers")
+
+
+def _check_sampling(sampling: SamplingPlan) -> None:
+    temperature = sampling.temperature
+    _require(0 <= temperature < math.inf, f"--temp {temperature}: a number, at least 0")
+    _require(sampling.top_k >= 0, f"--top-k {sampling.top_k}: at least 0 (0 keeps all)")
+    _require(0 < sampling.top_p <= 1, f"--top-p {sampling.top_p}: above 0, at most 1")
+    _require(0 <= sampling.min_p < 1, f"--min-p {sampling.min_p}: at least 0, below 1")
 
 
 def _require(condition: bool, message: str) -> None:

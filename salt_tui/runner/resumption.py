@@ -15,7 +15,7 @@ from salt_tui.runner.model_hash import ModelHash
 from salt_tui.runner.opened_model import Emit, load_model, make_ready, open_model
 from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash, differences
 from salt_tui.runner.prompting import EncodedProblem, encode_problems
-from salt_tui.runner.request import EngineOptions, method_of
+from salt_tui.runner.request import EngineOptions, check_engine_options, method_of
 from salt_tui.store.results import StoredRun
 from salt_tui.store.store import PendingProblem, Store, open_store
 from tasks.prompts import worked_examples
@@ -49,9 +49,15 @@ def prepare_resume(
                 plan = RunPlan.from_json(stored.record.plan)
                 environment = Environment.from_json(stored.record.environment)
                 options = _options(environment, plan, threads)
+                check_engine_options(options)
                 digest = ModelHash(resolved.files)
                 info = load_model(engine, resolved, options, plan.date, emit)
-                _check_plan(stored.run, plan, replace(plan, model_sha256=digest.result(), template=info.template))
+                if digest.result() != plan.model_sha256:
+                    raise UsageError(
+                        f"run {stored.run} cannot be resumed: {resolved.path} is another file than it was (SHA-256"
+                        f" {digest.result()[:12]}…, then {plan.model_sha256[:12]}…); put the old one back or start anew"
+                    )
+                _check_plan(stored.run, plan, replace(plan, template=info.template))
                 model = open_model(engine, resolved.name, info, options, context=plan.context, width=plan.width)
                 current = model.environment(environment.requested_gpu_layers)
                 warnings = _check_environment(store, stored, environment, current, allowed=allow_environment_change)
@@ -74,7 +80,7 @@ def _options(environment: Environment, plan: RunPlan, threads: int | None) -> En
         gpu_layers=environment.gpu_layers,
         width=plan.width,
         context=plan.context,
-        threads=threads or environment.threads,
+        threads=environment.threads if threads is None else threads,
         batch=environment.batch,
         micro_batch=environment.micro_batch,
         flash_attention="on" if environment.flash_attention else "off",
