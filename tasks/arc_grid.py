@@ -2,20 +2,19 @@
 
 The pairs of a problem allow one answer only: all rules of the library and all compositions of two of them that explain
 the pairs give the same output for the test grid, at every level.
+
+The rules, the search and numpy are loaded by the first problem: together they take longer than all other tasks, and
+the list of tasks needs none of them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from random import Random
 from typing import ClassVar
 
-import numpy as np
-
-from tasks.arc_rules import COLOURS, FAMILIES, RULES, Grids, Rule
-from tasks.arc_search import Explanation, ExplanationSearch, GridPair
-from tasks.draws import draw_distinct, draw_integer, draw_item
+from tasks.arc_families import COLOURS, FAMILIES, MAXIMUM_PAIRS
+from tasks.draws import draw_item
 from tasks.task import (
     ChoiceParameter,
     Dependence,
@@ -29,16 +28,7 @@ from tasks.task import (
     Task,
 )
 
-LARGEST_SIDE = 30
-"""No side of a grid is longer, as in ARC-AGI."""
-
-MAXIMUM_PAIRS = 8
 _PUZZLE_ATTEMPTS = 400
-_GRID_ATTEMPTS = 30
-
-_RULES_OF_FAMILY = {family: [rule for rule in RULES if rule.family == family] for family in FAMILIES}
-_HEADER = re.compile(r"(?:Input|Output) (\d+):|Test input:")
-_ROW = re.compile(r"\d( \d)*")
 _SIMPLE = ("mirror", "shift", "roll", "recolour", "swap", "fall", "extend", "keep", "transpose", "rotate")
 
 
@@ -89,8 +79,11 @@ class ArcGrid(Task):
         Raises:
             ParameterError: if the parameters allow no such puzzle, or hardly any.
         """
+        from tasks.arc_drawing import draw_puzzle
+        from tasks.arc_text import format_grid, puzzle_text
+
         for _ in range(_PUZZLE_ATTEMPTS):
-            drawn = _draw_puzzle(random, parameters)
+            drawn = draw_puzzle(random, parameters)
             if drawn is not None:
                 pairs, test, answer = drawn
                 return puzzle_text(pairs, test), format_grid(answer)
@@ -105,8 +98,11 @@ class ArcGrid(Task):
             ProblemTextError: if the text is no puzzle, no explanation in the library fits its pairs, or explanations
                 disagree about the answer.
         """
+        from tasks.arc_search import search_for
+        from tasks.arc_text import format_grid, read_puzzle
+
         pairs, test = read_puzzle(text)
-        answers = _search(pairs, test).answers(test)
+        answers = search_for(pairs, test).answers(test)
         if not answers:
             raise ProblemTextError("no rule of the library, nor two in a row, explains all pairs")
         if len(answers) > 1:
@@ -123,6 +119,9 @@ class ArcGrid(Task):
 
     def explain(self, problem: Problem) -> str:
         """Name the simplest explanation that the pairs allow."""
+        from tasks.arc_search import simplest_explanation
+        from tasks.arc_text import read_puzzle
+
         pairs, test = read_puzzle(problem.text)
         explanation = simplest_explanation(pairs, test)
         steps = ", then ".join(rule.text for rule in explanation)
@@ -136,167 +135,13 @@ class ArcGrid(Task):
         Raises:
             IndexError: if the reference has no such cell.
         """
+        from tasks.arc_search import colours_of
+        from tasks.arc_text import read_puzzle
+
         cells = problem.reference.split()
         if not 0 <= index < len(cells):
             raise IndexError(f"atom {index} of {len(cells)}")
         pairs, test = read_puzzle(problem.text)
-        colours = {str(colour) for colour in _colours(pairs, test)} | set(cells)
+        colours = {str(colour) for colour in colours_of(pairs, test)} | set(cells)
         others = sorted(colours - {cells[index]}) or [str(c) for c in range(COLOURS) if str(c) != cells[index]]
         return draw_item(random, others)
-
-
-def format_grid(grid: Grids) -> str:
-    """Write rows as lines with a space between the cells."""
-    return "\n".join(" ".join(map(str, row)) for row in grid.tolist())
-
-
-def puzzle_text(pairs: list[GridPair], test: Grids) -> str:
-    """Write a puzzle as the prompt shows it and as `read_puzzle` reads it."""
-    parts = [
-        f"Input {number}:\n{format_grid(pair.input)}\nOutput {number}:\n{format_grid(pair.output)}\n"
-        for number, pair in enumerate(pairs, start=1)
-    ]
-    return "\n".join([*parts, f"Test input:\n{format_grid(test)}"])
-
-
-def read_puzzle(text: str) -> tuple[list[GridPair], Grids]:
-    """Return the pairs and the test grid of a problem text.
-
-    Raises:
-        ProblemTextError: naming the line that is wrong.
-    """
-    grids: list[tuple[str, list[list[int]]]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip()
-        if not stripped:
-            continue
-        if _HEADER.fullmatch(stripped):
-            grids.append((stripped, []))
-            continue
-        if not grids:
-            raise ProblemTextError(f"line {number}: an ARC problem starts with 'Input 1:', not {stripped[:40]!r}")
-        if not _ROW.fullmatch(stripped):
-            raise ProblemTextError(f"line {number}: not a row of digits with single spaces: {stripped[:40]!r}")
-        row = [int(cell) for cell in stripped.split()]
-        if grids[-1][1] and len(row) != len(grids[-1][1][0]):
-            raise ProblemTextError(f"line {number}: {len(row)} cells where the row above has {len(grids[-1][1][0])}")
-        grids[-1][1].append(row)
-    count = (len(grids) - 1) // 2
-    expected = [f"{kind} {number}:" for number in range(1, count + 1) for kind in ("Input", "Output")]
-    if count < 1 or [header for header, _ in grids] != [*expected, "Test input:"]:
-        raise ProblemTextError("an ARC problem has 'Input 1:', 'Output 1:' and so on, and 'Test input:' at the end")
-    for header, rows in grids:
-        if not 1 <= len(rows) <= LARGEST_SIDE or len(rows[0]) > LARGEST_SIDE:
-            raise ProblemTextError(f"{header} a grid has 1 to {LARGEST_SIDE} rows and columns")
-    arrays = [np.array(rows, dtype=np.uint8) for _, rows in grids]
-    return [GridPair(arrays[2 * i], arrays[2 * i + 1]) for i in range(count)], arrays[-1]
-
-
-def simplest_explanation(pairs: list[GridPair], test: Grids) -> Explanation:
-    """Return the first explanation of the pairs in the order of the library, single rules before compositions.
-
-    Raises:
-        ProblemTextError: if there is none.
-    """
-    explanations = _search(pairs, test).explanations()
-    if not explanations:
-        raise ProblemTextError("no rule of the library, nor two in a row, explains all pairs")
-    return explanations[0]
-
-
-def _search(pairs: list[GridPair], test: Grids) -> ExplanationSearch:
-    search = ExplanationSearch(_colours(pairs, test))
-    for pair in pairs:
-        search.add_pair(pair)
-    return search
-
-
-def _colours(pairs: list[GridPair], test: Grids) -> frozenset[int]:
-    return frozenset().union(
-        *(np.unique(g).tolist() for p in pairs for g in (p.input, p.output)), test.ravel().tolist()
-    )
-
-
-def _range(parameters: Parameters, name: str) -> IntegerRange:
-    value = parameters[name]
-    assert isinstance(value, IntegerRange)
-    return value
-
-
-def _draw_puzzle(random: Random, parameters: Parameters) -> tuple[list[GridPair], Grids, Grids] | None:
-    """Draw one rule, up to the largest number of pairs and a test grid; None if more than one answer is left."""
-    families, depth, begin = parameters["families"], _range(parameters, "depth"), _range(parameters, "pairs")
-    assert isinstance(families, tuple)
-    colour_count = _range(parameters, "colours")
-    palette = draw_distinct(random, range(1, COLOURS), draw_integer(random, colour_count.low, colour_count.high))
-    rules = [_draw_rule(random, families, palette) for _ in range(draw_integer(random, depth.low, depth.high))]
-    begin_count = draw_integer(random, begin.low, begin.high)
-    side = _range(parameters, "side")
-    pairs = [_draw_pair(random, rules, palette, side) for _ in range(begin_count + 1)]
-    if any(pair is None for pair in pairs):
-        return None
-    drawn = [pair for pair in pairs if pair is not None]
-    test = drawn.pop()
-    if len(np.unique(test.output)) < 2:
-        return None
-    search = ExplanationSearch(frozenset({*palette, *(colour for rule in rules for colour in rule.colours)}))
-    for pair in drawn:
-        search.add_pair(pair)
-    if len(rules) == 2 and search.has_single_rule:
-        return None
-    while len(search.answers(test.input)) > 1:
-        following = _draw_pair(random, rules, palette, side) if len(drawn) < MAXIMUM_PAIRS else None
-        if following is None:
-            return None
-        drawn.append(following)
-        search.add_pair(following)
-    return drawn, test.input, test.output
-
-
-def _draw_rule(random: Random, families: tuple[str, ...], palette: list[int]) -> Rule:
-    """Draw a family and one of its rules; a rule that looks for a colour looks for one of the palette."""
-    rules = _RULES_OF_FAMILY[draw_item(random, families)]
-    if rules[0].family in ("recolour", "keep"):
-        rules = [rule for rule in rules if rule.colours[0] in palette]
-    elif rules[0].family == "swap":
-        rules = [rule for rule in rules if not {*rule.colours}.isdisjoint(palette)]
-    return draw_item(random, rules)
-
-
-def _draw_pair(random: Random, rules: list[Rule], palette: list[int], side: IntegerRange) -> GridPair | None:
-    """Draw an input that the rules change to a grid within the size limit; None if the attempts run out."""
-    for _ in range(_GRID_ATTEMPTS):
-        grid = _draw_grid(random, palette, side)
-        output: Grids | None = grid
-        for rule in rules:
-            output = None if output is None else rule.apply(output)
-        if output is not None and max(output.shape) <= LARGEST_SIDE and not np.array_equal(grid, output):
-            return GridPair(grid, output)
-    return None
-
-
-def _draw_grid(random: Random, palette: list[int], side: IntegerRange) -> Grids:
-    """Draw a grid of scattered cells and, where there is room, rectangles, with an empty margin now and then."""
-    height, width = draw_integer(random, side.low, side.high), draw_integer(random, side.low, side.high)
-    share = draw_integer(random, 15, 60)
-    cells = [draw_item(random, palette) if draw_integer(random, 1, 100) <= share else 0 for _ in range(height * width)]
-    grid = np.array(cells, dtype=np.uint8).reshape(height, width)
-    if min(height, width) >= 4:
-        for _ in range(draw_integer(random, 0, 3)):
-            _draw_rectangle(random, grid, draw_item(random, palette))
-        margin = draw_integer(random, 0, 3)
-        if margin == 1:
-            grid[0], grid[-1] = 0, 0
-        elif margin == 2:
-            grid[:, 0], grid[:, -1] = 0, 0
-    return grid
-
-
-def _draw_rectangle(random: Random, grid: Grids, colour: int) -> None:
-    """Paint a rectangle with sides of at least three cells, or only its outline, into the grid."""
-    height, width = (draw_integer(random, 3, size) for size in grid.shape)
-    top = draw_integer(random, 0, grid.shape[0] - height)
-    left = draw_integer(random, 0, grid.shape[1] - width)
-    grid[top : top + height, left : left + width] = colour
-    if draw_integer(random, 1, 3) > 1:
-        grid[top + 1 : top + height - 1, left + 1 : left + width - 1] = 0

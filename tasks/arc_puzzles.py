@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tasks.arc_grid import ArcGrid, format_grid, puzzle_text, read_puzzle
+from tasks.arc_grid import ArcGrid
 from tasks.arc_search import GridPair
+from tasks.arc_text import format_grid, puzzle_text, read_puzzle
 from tasks.task import Problem, ProblemTextError
 
 ArcCollection = Literal["arc-agi-1", "arc-agi-2"]

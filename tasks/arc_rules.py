@@ -15,6 +15,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.arc_families import COLOURS
+
 Grids: TypeAlias = NDArray[np.uint8]
 Mask: TypeAlias = NDArray[np.bool_]
 Shape: TypeAlias = tuple[int, int]
@@ -24,7 +26,6 @@ Keeps: TypeAlias = Literal["content", "counts", "frequencies"]
 """What a rule never changes: the coloured cells, the number of cells of each colour, or these numbers but for which
 colour has which."""
 
-COLOURS = 10
 DIRECTIONS = ("left", "right", "up", "down")
 
 
@@ -410,8 +411,6 @@ def _colour_rules() -> Iterator[Rule]:
 
 RULES: tuple[Rule, ...] = (*_geometric_rules(), *_resizing_rules(), *_colour_rules())
 """The whole library, simple rules first."""
-
-FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(rule.family for rule in RULES))
 
 
 @lru_cache(maxsize=64)

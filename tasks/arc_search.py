@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.arc_rules import Grids, Rule, Shape, colour_counts, rules_for
+from tasks.task import ProblemTextError
 
 Explanation = tuple[Rule, ...]
 """One rule, or two in the order in which they are applied."""
@@ -101,6 +102,33 @@ class ExplanationSearch:
         batch = grid[None]
         results = ((first, self._rules[first].apply_to_batch(batch)) for first in firsts)
         return {first: result for first, result in results if result is not None}
+
+
+def simplest_explanation(pairs: list[GridPair], test: Grids) -> Explanation:
+    """Return the first explanation of the pairs in the order of the library, single rules before compositions.
+
+    Raises:
+        ProblemTextError: if there is none.
+    """
+    explanations = search_for(pairs, test).explanations()
+    if not explanations:
+        raise ProblemTextError("no rule of the library, nor two in a row, explains all pairs")
+    return explanations[0]
+
+
+def search_for(pairs: list[GridPair], test: Grids) -> ExplanationSearch:
+    """Return the search that has seen all pairs of a puzzle."""
+    search = ExplanationSearch(colours_of(pairs, test))
+    for pair in pairs:
+        search.add_pair(pair)
+    return search
+
+
+def colours_of(pairs: list[GridPair], test: Grids) -> frozenset[int]:
+    """Return the colours of all grids of a puzzle."""
+    return frozenset().union(
+        *(np.unique(g).tolist() for p in pairs for g in (p.input, p.output)), test.ravel().tolist()
+    )
 
 
 class _Stack:

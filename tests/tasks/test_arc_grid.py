@@ -13,15 +13,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from tasks.arc_grid import (
-    LARGEST_SIDE,
-    MAXIMUM_PAIRS,
-    ArcGrid,
-    puzzle_text,
-    read_puzzle,
-    simplest_explanation,
-)
+from tasks.arc_families import LARGEST_SIDE, MAXIMUM_PAIRS
+from tasks.arc_grid import ArcGrid
 from tasks.arc_puzzles import ArcPackageError, load_arc_puzzles
+from tasks.arc_search import simplest_explanation
+from tasks.arc_text import puzzle_text, read_puzzle
 from tasks.draws import derive_seed
 from tasks.task import DIFFICULTIES, IntegerRange, ParameterError, Problem, ProblemTextError
 

@@ -9,9 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from tasks.arc_grid import ArcGrid, format_grid, read_puzzle
-from tasks.arc_rules import COLOURS, FAMILIES, RULES, Grids, rules_for
+from tasks.arc_families import COLOURS, FAMILIES
+from tasks.arc_grid import ArcGrid
+from tasks.arc_rules import RULES, Grids, rules_for
 from tasks.arc_search import ExplanationSearch, GridPair
+from tasks.arc_text import format_grid, read_puzzle
 from tasks.draws import derive_seed, draw_integer
 
 Rows = tuple[tuple[int, ...], ...]
@@ -339,3 +341,7 @@ def test_two_absent_colours_stand_for_all() -> None:
     named = {colour for rule in rules_for(frozenset({3})) for colour in rule.colours}
     assert named == {0, 3, 1, 2}
     assert rules_for(frozenset(range(COLOURS))) == RULES
+
+
+def test_the_families_named_for_the_task_are_those_of_the_rules() -> None:
+    assert tuple(dict.fromkeys(rule.family for rule in RULES)) == FAMILIES
