@@ -29,6 +29,7 @@ from tasks.task import (
     ProblemTextError,
     RangeParameter,
     Task,
+    quoted,
 )
 
 _INTEGER = re.compile(r"-?\d+")
@@ -159,7 +160,7 @@ def solve_release(name: str, arguments: str) -> str:
     """
     function = RELEASE_FUNCTIONS.get(name)
     if function is None:
-        raise ProblemTextError(f"unknown function {name!r}; the release has {', '.join(RELEASE_FUNCTIONS)}")
+        raise ProblemTextError(f"unknown function {quoted(name)}; the release has {', '.join(RELEASE_FUNCTIONS)}")
     try:
         return _run(function, _read_arguments(arguments))
     except ExecutionError as error:
@@ -192,9 +193,9 @@ def _read_arguments(text: str) -> tuple[object, ...]:
     try:
         arguments = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ProblemTextError(f"the arguments are not Python literals: {text[:80]!r}") from error
+        raise ProblemTextError(f"the arguments are not Python literals: {quoted(text)}") from error
     if not isinstance(arguments, tuple):
-        raise ProblemTextError(f"the arguments are not a tuple: {text[:80]!r}")
+        raise ProblemTextError(f"the arguments are not a tuple: {quoted(text)}")
     return arguments
 
 

@@ -52,7 +52,7 @@ class CodeExecutor:
         with self._lock:
             reply = self._exchange(request, name)
         if "error" in reply:
-            raise ExecutionError(f"{name}{arguments[:80]}: {reply['error']}")
+            raise ExecutionError(f"{name}{arguments[:40]}: {reply['error'][:200]}")
         return reply["printed"]
 
     def close(self) -> None:

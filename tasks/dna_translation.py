@@ -18,6 +18,7 @@ from tasks.task import (
     ProblemTextError,
     RangeParameter,
     Task,
+    quoted,
 )
 
 _CODONS = tuple(first + second + third for first in "ACGT" for second in "ACGT" for third in "ACGT")
@@ -67,7 +68,7 @@ class DnaTranslation(Task):
         for number, line in enumerate(lines, 1):
             for codon in line:
                 if not _CODON.fullmatch(codon):
-                    raise ProblemTextError(f"line {number}: {codon!r} is not a codon of A, C, G and T")
+                    raise ProblemTextError(f"line {number}: {quoted(codon)} is not a codon of A, C, G and T")
         if not lines:
             raise ProblemTextError("the text holds no codon")
         return "\n".join(" ".join(line) for line in lines).translate(_COMPLEMENT)

@@ -32,6 +32,7 @@ from tasks.task import (
     ProblemTextError,
     RangeParameter,
     Task,
+    quoted,
 )
 
 _HEADING = "Initial Assignments:"
@@ -63,7 +64,7 @@ class FirstOrderLogic(Task):
     name = "first_order_logic"
     title = "First-order logic"
     description = "every variable that logical formulas force, with its truth value"
-    prompt_version = 1
+    prompt_version = 2
     parameters: ClassVar[tuple[Parameter, ...]] = (
         RangeParameter("variables", 2, 200, "number of variables, and of formulas"),
         RangeParameter("connectives", 1, 8, "connectives of a formula"),
@@ -123,10 +124,10 @@ class FirstOrderLogic(Task):
         """Say what is asked and what the connectives mean."""
         return (
             "Every formula below is true: ∧(a, b, ...) says that all of its parts are true, ∨(a, b, ...) that at least "
-            "one is, ¬(a) that a is false, →(a, b) that b is true if a is, ↔(a, b) that a and b have the same value. "
-            "The values under Initial Assignments are known. List every variable whose value is certain, the known "
-            "ones included, in ascending order of number, one per line in the form p1: True or p1: False. Leave out "
-            "variables that could be either."
+            "one is, ¬(a) that a is false, →(a, b) that b is true if a is, ↔(a, b) that a and b have the same value; "
+            "True is always true and False never, so a line True tells nothing. The values under Initial Assignments "
+            "are known. List every variable whose value is certain, the known ones included, in ascending order of "
+            "number, one per line in the form p1: True or p1: False. Leave out variables that could be either."
         )
 
     def explain(self, problem: Problem) -> str:
@@ -278,7 +279,7 @@ def _read_problem(text: str) -> tuple[list[Formula], dict[int, bool]]:
         elif heading_seen:
             match = _ASSIGNMENT.fullmatch(content)
             if match is None:
-                raise ProblemTextError(f"{where}: an assignment such as 'p4: True' expected, found {content[:40]!r}")
+                raise ProblemTextError(f"{where}: an assignment such as 'p4: True' expected, found {quoted(content)}")
             variable = int(match[1])
             if variable in given:
                 raise ProblemTextError(f"{where}: p{variable} is given for the second time")

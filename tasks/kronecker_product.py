@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from random import Random
@@ -19,12 +20,14 @@ from tasks.task import (
     ProblemTextError,
     RangeParameter,
     Task,
+    quoted,
 )
 
 Matrix: TypeAlias = list[list[int]]
 _Shapes: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 _DIGITS = IntegerRange(-9, 9)
+_ENTRY = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class KroneckerProduct(Task):
@@ -144,10 +147,10 @@ def _read_matrices(text: str) -> tuple[Matrix, Matrix]:
         if content in ("A=", "B=") and content[0] not in matrices:
             current = matrices[content[0]] = []
             continue
-        try:
-            row = [int(entry) for entry in content.split()]
-        except ValueError as error:
-            raise ProblemTextError(f"line {number}: {content!r} is not a row of integers") from error
+        entries = content.split()
+        if not all(map(_ENTRY.fullmatch, entries)):
+            raise ProblemTextError(f"line {number}: {quoted(content)} is not a row of integers of at most 18 digits")
+        row = [int(entry) for entry in entries]
         if current is None or (current and len(row) != len(current[0])):
             raise ProblemTextError(f"line {number}: a row outside A and B or of another length than the first")
         current.append(row)

@@ -18,6 +18,7 @@ from tasks.task import (
     ProblemTextError,
     RangeParameter,
     Task,
+    quoted,
 )
 
 Matrix: TypeAlias = list[list[int]]
@@ -166,11 +167,11 @@ def _read_matrices(text: str) -> tuple[Matrix, Matrix]:
             current = found[heading] = []
             continue
         if current is None:
-            raise ProblemTextError(f"matrix_multiplication: line {number}: 'A=' expected, found {line.strip()[:40]!r}")
+            raise ProblemTextError(f"matrix_multiplication: line {number}: 'A=' expected, found {quoted(line.strip())}")
         for word in words:
             if not _ENTRY.fullmatch(word):
                 raise ProblemTextError(
-                    f"matrix_multiplication: line {number}: {word[:40]!r} is not an integer of at most 18 digits"
+                    f"matrix_multiplication: line {number}: {quoted(word)} is not an integer of at most 18 digits"
                 )
         row = [int(word) for word in words]
         if current and len(row) != len(current[0]):

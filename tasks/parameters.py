@@ -16,12 +16,13 @@ from tasks.task import (
     ParameterValue,
     RangeParameter,
     Task,
+    quoted,
 )
 
 PlainParameters: TypeAlias = dict[str, list[int] | list[str]]
 """JSON form: ``[low, high]`` for a range, the chosen names for a choice."""
 
-_RANGE = re.compile(r"(-?\d+)(?:\.\.(-?\d+))?")
+_RANGE = re.compile(r"(-?[0-9]{1,9})(?:\.\.(-?[0-9]{1,9}))?")
 
 
 def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ()) -> Parameters:
@@ -31,8 +32,8 @@ def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ())
     declaration, each once.
 
     Raises:
-        ParameterError: for an unknown level or parameter (naming the nearest valid one), an override that cannot be
-            read, or a value out of range (naming the range).
+        ParameterError: for an unknown level or parameter (naming the valid ones, a similar one first), an override that
+            cannot be read, or a value out of range (naming the range).
     """
     if difficulty not in task.levels:
         raise ParameterError(_unknown("difficulty", difficulty, task.levels))
@@ -42,9 +43,9 @@ def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ())
         name, separator, text = override.partition("=")
         name = name.strip()
         if not separator:
-            raise ParameterError(f"parameter {override!r} is not of the form key=value")
+            raise ParameterError(f"parameter {quoted(override)} is not of the form key=value")
         if name not in by_name:
-            raise ParameterError(f"{task.name}: {_unknown('parameter', name, by_name)}")
+            raise unknown_parameter(name, [task])
         values[name] = _in_declared_order(by_name[name], _read(task, by_name[name], text.strip()))
     validate_parameters(task, values)
     return values
@@ -59,11 +60,17 @@ def validate_parameters(task: Task, parameters: Parameters) -> None:
     by_name = {parameter.name: parameter for parameter in task.parameters}
     for name in parameters:
         if name not in by_name:
-            raise ParameterError(f"{task.name}: {_unknown('parameter', name, by_name)}")
+            raise unknown_parameter(name, [task])
     for name, parameter in by_name.items():
         if name not in parameters:
             raise ParameterError(f"{task.name}: no value for {name}")
         _validate(task, parameter, parameters[name])
+
+
+def unknown_parameter(name: str, tasks: Sequence[Task]) -> ParameterError:
+    """Return the error for a parameter that none of the tasks has; it names the parameters of all of them."""
+    valid = dict.fromkeys(parameter.name for task in tasks for parameter in task.parameters)
+    return ParameterError(f"{', '.join(task.name for task in tasks)}: {_unknown('parameter', name, valid)}")
 
 
 def integer_range(parameters: Parameters, name: str) -> IntegerRange:
@@ -132,7 +139,7 @@ def _read(task: Task, parameter: Parameter, text: str) -> ParameterValue:
         return tuple(name.strip() for name in text.split(",") if name.strip())
     match = _RANGE.fullmatch(text.replace(" ", ""))
     if match is None:
-        raise ParameterError(f"{task.name}: {parameter.name}={text} is neither a number nor low..high")
+        raise ParameterError(f"{task.name}: {parameter.name}: {quoted(text)} is neither a number nor low..high")
     low = int(match[1])
     return IntegerRange(low, low if match[2] is None else int(match[2]))
 
@@ -162,6 +169,6 @@ def _validate(task: Task, parameter: Parameter, value: ParameterValue) -> None:
 
 def _unknown(kind: str, name: str, valid: Iterable[str]) -> str:
     names = list(valid)
-    nearest = get_close_matches(name, names, n=1, cutoff=0.0)
+    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {nearest[0]}? " if nearest else ""
-    return f"unknown {kind} {name!r}; {hint}There are: {', '.join(names) or 'none'}"
+    return f"unknown {kind} {quoted(name)}; {hint}there are: {', '.join(names) or 'none'}"

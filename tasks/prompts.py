@@ -33,7 +33,7 @@ def fenced(answer: str) -> str:
 def worked_examples(task: Task, difficulty: str, count: int) -> tuple[Problem, ...]:
     """Return the first ``count`` worked examples of a level: distinct and always the same.
 
-    They are drawn at `Task.example_level` and do not depend on the run's seed or parameters.
+    They are drawn with `Task.example_parameters` and do not depend on the run's seed or parameters.
 
     Raises:
         ParameterError: if ``count`` is negative or the level has fewer distinct problems.
@@ -46,7 +46,7 @@ def worked_examples(task: Task, difficulty: str, count: int) -> tuple[Problem, .
         if len(examples) == count:
             break
         seed = derive_seed(task.name, "worked example", level, index)
-        text, reference = task.generate(Random(seed), task.levels[level])
+        text, reference = task.generate(Random(seed), task.example_parameters(difficulty))
         problem = Problem(task.name, text, reference, level, seed)
         examples.setdefault(problem.id, problem)
     if len(examples) < count:

@@ -11,7 +11,7 @@ from tasks.first_order_logic import FirstOrderLogic
 from tasks.kronecker_product import KroneckerProduct
 from tasks.matrix_multiplication import MatrixMultiplication
 from tasks.maze import Maze
-from tasks.task import Task
+from tasks.task import Task, quoted
 from tasks.words_collection import WordsCollection
 
 TASKS: dict[str, Task] = {
@@ -31,14 +31,14 @@ TASKS: dict[str, Task] = {
 
 
 class UnknownTaskError(ValueError):
-    """A name that no task has; the message names the nearest one."""
+    """A name that no task has; the message names all, and a similar one first."""
 
 
 def get_task(name: str) -> Task:
     """Return the task of a name.
 
     Raises:
-        UnknownTaskError: naming the nearest task and all others.
+        UnknownTaskError: naming a similar task, if there is one, and all.
     """
     if name in TASKS:
         return TASKS[name]
@@ -49,7 +49,7 @@ def task_for_release_name(name: str) -> Task:
     """Return the task that the published release calls ``name``; our own names are accepted too.
 
     Raises:
-        UnknownTaskError: naming the nearest task and all others.
+        UnknownTaskError: naming a similar task, if there is one, and all.
     """
     if name in TASKS:
         return TASKS[name]
@@ -60,5 +60,6 @@ def task_for_release_name(name: str) -> Task:
 
 
 def _unknown(name: str) -> UnknownTaskError:
-    nearest = get_close_matches(name, list(TASKS), n=1, cutoff=0.0)[0]
-    return UnknownTaskError(f"unknown task {name!r}; did you mean {nearest}? There are: {', '.join(TASKS)}")
+    nearest = get_close_matches(name, list(TASKS), n=1, cutoff=0.5)
+    hint = f"did you mean {nearest[0]}? " if nearest else ""
+    return UnknownTaskError(f"unknown task {quoted(name)}; {hint}there are: {', '.join(TASKS)}")

@@ -100,7 +100,7 @@ def release_units(task: Task, text: str, delimiter: str | None = None) -> Refere
 
 
 def solve_release_row(task: Task, row: Mapping[str, object]) -> str:
-    """Return the reference of a row of the release's files.
+    """Return the reference of a row of the release's files, to the character.
 
     Args:
         task: the task that the row belongs to.
@@ -113,14 +113,16 @@ def solve_release_row(task: Task, row: Mapping[str, object]) -> str:
     text = row.get("input")
     if not isinstance(text, str):
         raise ProblemTextError("the row has no text in 'input'")
-    if task.name == "code" and row.get("task") in RELEASE_FUNCTIONS:
+    if task.name == "code" and isinstance(row.get("task"), str) and row["task"] in RELEASE_FUNCTIONS:
         return solve_release(str(row["task"]), text)
     if task.name == "words_collection" and "subject_set" in row:
         members = row["subject_set"]
         if not isinstance(members, list) or not all(isinstance(member, str) for member in members):
             raise ProblemTextError("'subject_set' is not a list of words")
         return _collect_release_words(text, frozenset(members))
-    return task.solve(text)
+    reference = task.solve(text)
+    # The release's texts and references of this task both end in a line end.
+    return f"{reference}\n" if task.name == "first_order_logic" and text.endswith("\n") else reference
 
 
 def _collect_release_words(text: str, members: frozenset[str]) -> str:

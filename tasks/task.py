@@ -145,6 +145,13 @@ class Task(ABC):
     release_names: ClassVar[tuple[str, ...]] = ()
     dependence: ClassVar[Dependence]
 
+    def example_parameters(self, difficulty: str) -> Parameters:
+        """Return what the worked examples of a level are drawn with: the values of its `example_level`.
+
+        A task overrides this where a value of the level itself decides what an answer looks like.
+        """
+        return self.levels[self.example_level[difficulty]]
+
     @abstractmethod
     def generate(self, random: Random, parameters: Parameters) -> tuple[str, str]:
         """Draw one problem.
@@ -186,9 +193,18 @@ class Task(ABC):
         return fold_whitespace(unit)
 
 
+QUOTED = 40
+"""Characters of a foreign text that an error message shows at most."""
+
+
 class ProblemTextError(ValueError):
     """A text that is not a problem of the task."""
 
 
 class ParameterError(ValueError):
     """A parameter that does not exist or is out of range; the message names the valid names or the range."""
+
+
+def quoted(text: str) -> str:
+    """Quote a foreign text for an error message: its first `QUOTED` characters, and an ellipsis if there are more."""
+    return repr(text) if len(text) <= QUOTED else f"{text[:QUOTED]!r}…"

@@ -19,13 +19,16 @@ from tasks.task import (
     ProblemTextError,
     RangeParameter,
     Task,
+    quoted,
 )
 from tasks.word_lists import CATEGORIES, FILLER_SENTENCES, LIST_SENTENCES, Category
 
 _ALL = tuple(CATEGORIES)
 _TEN = IntegerRange(10, 10)
 _ONE_LINE = IntegerRange(400, 400)
-_HEADING = re.compile(r"List the (?P<phrase>[a-z ]+) in this text, (?P<width>\d+ per line|all on one line):")
+_HEADING = re.compile(
+    r"List the (?P<phrase>[a-z ]+) in this text, (?P<width>[1-9][0-9]{0,2} per line|all on one line):"
+)
 _WORD = re.compile(r"[a-z]+")
 _BY_PHRASE = {category.phrase: category for category in CATEGORIES.values()}
 
@@ -36,7 +39,7 @@ class WordsCollection(Task):
     name: ClassVar[str] = "words_collection"
     title: ClassVar[str] = "Words Collection"
     description: ClassVar[str] = "list every word of one category in a passage, in order"
-    prompt_version: ClassVar[int] = 1
+    prompt_version: ClassVar[int] = 2
     parameters: ClassVar[tuple[Parameter, ...]] = (
         RangeParameter("words", 1, 400, "words of the category in the passage, repeats included"),
         RangeParameter("decoys", 0, 400, "words of other categories in the passage"),
@@ -88,6 +91,13 @@ class WordsCollection(Task):
         intervention_caveat="Positional only: a word left out or added shifts the place of every later one.",
     )
 
+    def example_parameters(self, difficulty: str) -> Parameters:
+        """Take the length of a line from the level itself, so that the examples ask for the layout of its problems."""
+        return {
+            **super().example_parameters(difficulty),
+            "words_per_line": self.levels[difficulty]["words_per_line"],
+        }
+
     def generate(self, random: Random, parameters: Parameters) -> tuple[str, str]:
         """Draw a category, its words (with replacement), decoys and filler, and scatter them over sentences.
 
@@ -122,7 +132,7 @@ class WordsCollection(Task):
             raise ProblemTextError("line 1 is not 'List the ... in this text, ... per line:'")
         category = _BY_PHRASE.get(match["phrase"])
         if category is None:
-            raise ProblemTextError(f"line 1: no category is called {match['phrase']!r}")
+            raise ProblemTextError(f"line 1: no category is called {quoted(match['phrase'])}")
         members = set(category.members)
         found = [word for word in _WORD.findall(passage.lower()) if word in members]
         width = _ONE_LINE.high if match["width"].startswith("all") else int(match["width"].split()[0])

@@ -105,7 +105,7 @@ def test_a_range_without_a_factorisation_is_refused() -> None:
         ("A=\n1 2\nB=\n1\n2\nB=\n1\n2", "line 6: unexpected 'B='"),
         ("A=\n1 x\nB=\n1\n2", "line 2: 'x' is not an integer"),
         ("A=\n1 1.5\nB=\n1\n2", "line 2: '1.5' is not an integer"),
-        ("A=\n1 " + "9" * 5000 + "\nB=\n1\n2", "line 2: '9+' is not an integer of at most 18 digits"),
+        ("A=\n1 " + "9" * 5000 + "\nB=\n1\n2", "line 2: '9{40}'… is not an integer of at most 18 digits"),
         ("A=\n1 2\n3\nB=\n1\n2", "line 3: 1 entries where the row above has 2"),
         ("A=\n1 2\nB=\n1 2 3", "A has 2 columns and B 1 rows"),
     ],

@@ -31,7 +31,15 @@ def test_solvers_reproduce_every_reference_of_the_release(name: str) -> None:
     assert len(rows) == ROWS[name]
     for row in rows:
         assert task_for_release_name(row["task"]) is TASKS[name]
-        assert solve_release_row(TASKS[name], row).split() == row["reference"].split()
+        assert solve_release_row(TASKS[name], row) == row["reference"]
+
+
+def test_the_line_end_of_a_logic_text_is_that_of_its_reference() -> None:
+    text = "p2\n\n\nInitial Assignments:\np1: True"
+    logic = TASKS["first_order_logic"]
+    assert solve_release_row(logic, {"input": text + "\n"}) == "p1: True\np2: True\n"
+    assert solve_release_row(logic, {"input": text}) == "p1: True\np2: True"
+    assert logic.solve(text + "\n") == "p1: True\np2: True"
 
 
 def test_there_are_24_words_that_void_a_region() -> None:

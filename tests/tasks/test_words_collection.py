@@ -12,6 +12,7 @@ import pytest
 
 from tasks.draws import derive_seed
 from tasks.parameters import integer_range, level_parameters
+from tasks.prompts import worked_examples
 from tasks.task import DIFFICULTIES, Problem, ProblemTextError
 from tasks.word_lists import CATEGORIES, FILLER_SENTENCES, LIST_SENTENCES
 from tasks.words_collection import WordsCollection
@@ -153,3 +154,11 @@ def test_a_worked_explanation_names_the_words_in_order() -> None:
 def test_texts_that_are_no_problem(text: str, message: str) -> None:
     with pytest.raises(ProblemTextError, match=message):
         TASK.solve(text)
+
+
+@pytest.mark.parametrize("level", DIFFICULTIES)
+def test_worked_examples_ask_for_the_layout_of_their_level(level: str) -> None:
+    layout = "all on one line" if level == "paper" else "10 per line"
+    for example in worked_examples(TASK, level, 3):
+        assert f", {layout}:\n" in example.text
+        assert ("\n" in example.reference) == (layout == "10 per line" and len(example.reference.split()) > 10)

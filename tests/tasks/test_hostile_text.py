@@ -1,0 +1,96 @@
+"""What no task may do with a text or a parameter from elsewhere: print it whole, read other digits, end in a crash."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.parameters import level_parameters, unknown_parameter
+from tasks.registry import TASKS, UnknownTaskError, get_task
+from tasks.release import solve_release_row
+from tasks.task import ParameterError, ProblemTextError, quoted
+
+LONG = "Q" * 100_000
+LONGEST_MESSAGE = 300
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONG,
+        f"A=\n{LONG}",
+        f"A=\n1\nB=\n{LONG}",
+        f"Input 1:\n{LONG}",
+        f"Input {'1' * 100_000}:",
+        f"List the {'q' * 100_000} in this text, 10 per line:\nx",
+        f"List the colours in this text, {'1' * 100_000} per line:\nx",
+        "List the colours in this text, 0 per line:\nred",
+        f"p1\n\nInitial Assignments:\n{LONG}",
+        f"∧(p1, {LONG})",
+        f"def {LONG}(a):\n    pass\n\nprint({LONG}())",
+        "A=\n1 ٤\nB=\n1 2\n3 4",
+        "",
+        "\ufffd",
+    ],
+)
+def test_a_foreign_text_is_refused_in_a_short_message(name: str, text: str) -> None:
+    for row in ({"input": text}, {"input": text, "task": ["x"]}):
+        with pytest.raises(ProblemTextError) as caught:
+            solve_release_row(TASKS[name], row)
+        assert len(str(caught.value)) < LONGEST_MESSAGE
+
+
+def test_a_release_row_of_code_quotes_little_of_its_arguments() -> None:
+    for arguments in (LONG, f"('{LONG}', '{LONG}', '{LONG}')", repr(LONG)):
+        with pytest.raises(ProblemTextError) as caught:
+            solve_release_row(TASKS["code"], {"task": "TwoSumProblem", "input": arguments})
+        assert len(str(caught.value)) < LONGEST_MESSAGE
+
+
+def test_a_quotation_says_that_it_is_cut() -> None:
+    assert quoted("a'b") == '"a\'b"'
+    assert quoted("x" * 40) == repr("x" * 40)
+    assert quoted("x" * 41) == repr("x" * 40) + "…"
+
+
+@pytest.mark.parametrize("value", ["٤", "२..५", "²", "1" * 5000, "4..٥"])
+def test_parameters_are_read_from_ascii_digits_alone(value: str) -> None:
+    with pytest.raises(ParameterError, match="neither a number nor low") as caught:
+        level_parameters(TASKS["maze"], "easy", [f"rows={value}"])
+    assert len(str(caught.value)) < LONGEST_MESSAGE
+
+
+def test_a_hint_is_given_only_for_a_similar_name() -> None:
+    with pytest.raises(UnknownTaskError) as caught:
+        get_task("nosuch")
+    assert "did you mean" not in str(caught.value)
+    assert all(name in str(caught.value) for name in TASKS)
+    with pytest.raises(ParameterError, match="did you mean rows"):
+        level_parameters(TASKS["maze"], "easy", ["row=4"])
+    with pytest.raises(ParameterError, match="unknown difficulty 'zzz'; there are: trivial, easy"):
+        level_parameters(TASKS["maze"], "zzz")
+
+
+def test_a_parameter_that_no_task_has_is_refused_with_the_names_of_all() -> None:
+    tasks = [TASKS["maze"], TASKS["dna_translation"]]
+    message = str(unknown_parameter("codon", tasks))
+    assert message.startswith("maze, dna_translation: unknown parameter 'codon'; did you mean codons?")
+    assert all(parameter.name in message for task in tasks for parameter in task.parameters)
+
+
+def test_the_list_of_tasks_needs_no_numpy() -> None:
+    """Loading numpy takes longer than everything else that the first screen needs."""
+    script = (
+        "import json, sys\nimport tasks.registry, tasks.parameters, tasks.prompts\nprint(json.dumps([*sys.modules]))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    run = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True,
+                         env={"PYTHONPATH": str(root)})  # fmt: skip
+    loaded = json.loads(run.stdout)
+    assert "tasks.arc_grid" in loaded
+    assert not {"numpy", "tasks.arc_rules"} & set(loaded)
