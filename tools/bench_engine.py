@@ -1,7 +1,8 @@
 """Time the engine beside other ways to do the same, in one run: `python -m tools.bench_engine`.
 
 Everything is measured in turns, so that a busy machine slows all alike, and reported as ratios of neighbours: median,
-smallest and largest.  `--quick` measures fewer widths and rounds; `-m MODEL` another model than the bundled one.
+smallest and largest.  `-m MODEL` measures another model than the bundled one, `-np 1,8` only these widths, `-r 2` two
+rounds of each.  Eight minutes on two idle cores.
 
 - bare loop: `llama_decode` on one token per sequence, again and again, with nothing else (ctypes, this program);
 - own loop: a run as `salt-tui run --display none` makes it: statistics, scoring, every token and unit stored;
@@ -199,11 +200,12 @@ def main(arguments: list[str]) -> int:
         return 0
     parser = argparse.ArgumentParser(prog="python -m tools.bench_engine", description=__doc__.partition("\n")[0])
     parser.add_argument("-m", "--model", default="smollm2")
-    parser.add_argument("--quick", action="store_true", help="widths 1 and 8, two rounds")
+    parser.add_argument("-np", default="1,8,16", help="widths, joined by commas")
+    parser.add_argument("-r", type=int, default=5, help="rounds")
     options = parser.parse_args(arguments)
     resolved = resolve_model(options.model, load_registry())
     threads, path = physical_cores(), str(resolved.path)
-    widths, rounds = ((1, 8), 2) if options.quick else ((1, 8, 16), 5)
+    widths, rounds = [int(text) for text in options.np.split(",")], options.r
     with Benchmark(resolved, EngineOptions(threads=threads, gpu_layers=0), engine_log_path()) as benchmark:
         print(f"{benchmark.info.description}, {threads} threads; load at the start {os.getloadavg()[0]:.1f}")
         print(f"{'':<62}{'median':>7}  (range)             target")

@@ -18,7 +18,7 @@ from salt_tui.engine.engine import EngineError, Generate, PromptProgress, Sequen
 from salt_tui.engine.interruption import InterruptedWork, Interruption
 from salt_tui.engine.sampling import Sampler
 from salt_tui.engine.serve import Outlet
-from salt_tui.engine.statistics import Distribution, Logits, RowStatistics
+from salt_tui.engine.statistics import Logits, Statistics
 from salt_tui.engine.streams import DecodeError, Streams
 
 _DUMMY = 0
@@ -56,19 +56,18 @@ class _Slots:
 class Decoder:
     """Runs queued sequences on a context, one unit of work per call of `step`."""
 
-    def __init__(self, streams: Streams, end_tokens: Set[int], interruption: Interruption, threads: int = 1) -> None:
+    def __init__(self, streams: Streams, end_tokens: Set[int], interruption: Interruption) -> None:
         """Begin with empty streams.
 
         Args:
             streams: where to compute.
             end_tokens: end-of-generation ids.
             interruption: asked before and during every evaluation.
-            threads: that compute statistics; no number depends on it.
         """
         self._streams = streams
         self._end_tokens = end_tokens
         self._interruption = interruption
-        self._statistics = RowStatistics(streams.vocabulary_size, min(threads, streams.width))
+        self._statistics = Statistics(streams.vocabulary_size)
         self._slots = _Slots([None] * streams.width)
         self._preamble = _Preamble()
 
@@ -80,10 +79,6 @@ class Decoder:
     def forget_preamble(self) -> None:
         """Take the store stream as empty: somebody else has used it."""
         self._preamble = _Preamble()
-
-    def close(self) -> None:
-        """End the threads; the streams are the caller's."""
-        self._statistics.close()
 
     def submit(self, request: Generate) -> None:
         """Queue a sequence."""
@@ -226,14 +221,14 @@ class Decoder:
         """Choose a token from each row of logits, report them together, and end what is over."""
         tokens: list[Token] = []
         over: list[tuple[int, StopReason, str | None]] = []
-        distributions = self._statistics.of_all([logits for _, logits in rows])
-        for (slot, logits), distribution in zip(rows, distributions, strict=True):
+        for slot, logits in rows:
             sequence = self._slots.running[slot]
             assert sequence is not None
-            if isinstance(distribution, EngineError):
-                over.append((slot, "failed", str(distribution)))
+            try:
+                token = self._choose(sequence, logits)
+            except EngineError as error:
+                over.append((slot, "failed", str(error)))
                 continue
-            token = self._choose(sequence, logits, distribution)
             tokens.append(token)
             reason = self._stop_reason(sequence, token)
             if reason is not None:
@@ -242,8 +237,9 @@ class Decoder:
         for slot, reason, message in over:
             self._end(slot, reason, outlet, message)
 
-    def _choose(self, sequence: _Sequence, logits: Logits, distribution: Distribution) -> Token:
+    def _choose(self, sequence: _Sequence, logits: Logits) -> Token:
         request = sequence.request
+        distribution = self._statistics.of(logits)
         forced = sequence.answered < len(request.forced)
         if forced:
             chosen = request.forced[sequence.answered]

@@ -103,7 +103,7 @@ class LlamaBackend:
             except DecodeError as error:
                 self._close_context()
                 raise ContextError(f"the model cannot be evaluated: {error} ({self._log.reason()})") from error
-        self._decoder = Decoder(streams, model.vocabulary.end_tokens(), self._interruption, streams.threads)
+        self._decoder = Decoder(streams, model.vocabulary.end_tokens(), self._interruption)
         return ContextInfo(
             width=streams.width,
             context=streams.context,
@@ -123,7 +123,7 @@ class LlamaBackend:
             raise EngineError("no context is open")
         if self._decoder.busy:
             raise EngineError("the speed cannot be measured beside answers")
-        speed = measure_speed(self._streams, self._streams.threads, request.prompt_tokens, request.steps)
+        speed = measure_speed(self._streams, request.prompt_tokens, request.steps)
         self._decoder.forget_preamble()
         return speed
 
@@ -186,9 +186,7 @@ class LlamaBackend:
         return self._load_model(replace(self._options, gpu_layers=layers), lambda progress: None)
 
     def _close_context(self) -> None:
-        if self._decoder is not None:
-            self._decoder.close()
-            self._decoder = None
+        self._decoder = None
         if self._streams is not None:
             self._streams.close()
             self._streams = None

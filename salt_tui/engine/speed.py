@@ -5,19 +5,18 @@ from __future__ import annotations
 import time
 
 from salt_tui.engine.engine import Speed
-from salt_tui.engine.statistics import RowStatistics
+from salt_tui.engine.statistics import Statistics
 from salt_tui.engine.streams import Streams
 
 _BLOCK = 8
 """Steps timed together: alternating single steps would charge one kind with what the other does to the caches."""
 
 
-def measure_speed(streams: Streams, threads: int, prompt_tokens: int, steps: int) -> Speed:
+def measure_speed(streams: Streams, prompt_tokens: int, steps: int) -> Speed:
     """Evaluate arbitrary tokens; leaves all streams empty.
 
     Args:
         streams: nothing may be running on them.
-        threads: that compute statistics.
         prompt_tokens: 0 to the context; 0 measures no prompt.
         steps: of each of the two kinds; rounded up to whole blocks and at most what the context has room for.
 
@@ -34,7 +33,7 @@ def measure_speed(streams: Streams, threads: int, prompt_tokens: int, steps: int
         streams.evaluate(0, chunk, start, logits=start + len(chunk) == prompt_tokens)
     prompt = time.perf_counter() - begin
     streams.clear(0)
-    statistics = RowStatistics(streams.vocabulary_size, min(threads, streams.width))
+    statistics = Statistics(streams.vocabulary_size)
     seconds: tuple[list[float], list[float]] = ([], [])
     position = 0
     for number in range(2 * min(-(-steps // _BLOCK), streams.context // (2 * _BLOCK))):
@@ -42,10 +41,10 @@ def measure_speed(streams: Streams, threads: int, prompt_tokens: int, steps: int
         for token in tokens[position : position + _BLOCK]:
             rows = streams.advance([token] * streams.width, [position] * streams.width)
             if number % 2:
-                statistics.of_all(rows)
+                for row in rows:
+                    statistics.of(row)
             position += 1
         seconds[number % 2].append(time.perf_counter() - begin)
-    statistics.close()
     for stream in range(streams.width + 1):
         streams.clear(stream)
     return Speed(prompt_tokens, prompt, tuple(seconds[0]), tuple(seconds[1]), _BLOCK)

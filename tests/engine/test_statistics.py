@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from salt_tui.engine.engine import ALTERNATIVES, EngineError
-from salt_tui.engine.statistics import RowStatistics, Statistics
+from salt_tui.engine.statistics import Statistics
 
 SIZES = (49_152, 151_936, 262_144)
 
@@ -110,17 +110,3 @@ def test_many_equal_terms_do_not_lose_their_last_bits(size: int) -> None:
         logits[:] = -depth
         logits[3] = 0.0
         assert statistics.of(logits).entropy == pytest.approx(reference(logits)[1], abs=1e-5)
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_several_threads_give_every_row_the_numbers_of_one(threads: int) -> None:
-    rows = list(examples(3000).values())
-    alone = [Statistics(3000).of(row) for row in rows]
-    together = RowStatistics(3000, threads)
-    for count in (len(rows), 1, 2, 5):
-        assert together.of_all(rows[:count]) == alone[:count]
-    bad = np.full(3000, np.nan, np.float32)
-    found = together.of_all([rows[0], bad, rows[1]])
-    together.close()
-    assert [found[0], found[2]] == alone[:2]
-    assert isinstance(found[1], EngineError)
