@@ -26,7 +26,9 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
             f"the disk that holds {path} is full; nothing half-written was kept; free space and try again"
         )
     if code == sqlite3.SQLITE_IOERR:
-        return StoreFailure(f"{path} could not be written or read ({name or detail}); check the disk's space and health")
+        return StoreFailure(
+            f"{path} could not be written or read ({name or detail}); check the disk's space and health"
+        )
     if name == "SQLITE_READONLY_DBMOVED":
         return StoreFailure(f"{path} was moved or deleted while it was open; put it back and try again")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):

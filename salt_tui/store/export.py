@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import base64
 import csv
+import errno
 import json
-import os
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict
@@ -18,11 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.store import migrations
-from salt_tui.store.errors import StoreError, explain
+from salt_tui.store.errors import StoreError, StoreFailure, explain
+from salt_tui.store.placing import Standing, complete_file, standing
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import UnitRecord
 from salt_tui.store.results import StoredAnswer, StoredToken
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
+
+_WAY_OUT = "choose another name or overwrite it with --force"
+_FAILED_AT_WORK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+"""What a disk says that would take the file at another time; everything else is wrong with the place itself."""
 
 _COPIED_WITH_RUN = (
     ("model", "id = (SELECT model FROM source.run WHERE id = :run)"),
@@ -49,41 +53,38 @@ def export_run(database: Path | str, run: int, target: Path | str, *, overwrite:
             it was before.
     """
     database, target = Path(database).expanduser(), Path(target).expanduser()
-    write = _WRITERS.get(target.suffix.lower())
+    suffix = target.suffix.lower()
+    write = _WRITERS.get(suffix)
     if write is None:
         raise StoreError(f"cannot tell the format of {target}: its name must end in {', '.join(_WRITERS)}")
-    if target.is_dir():
-        raise StoreError(f"{target} is a folder; give a file name")
-    if target.exists():
-        if target.samefile(database):
-            raise StoreError(f"{target} is the database itself; choose another name")
-        if not overwrite:
-            raise StoreError(f"{target} exists; choose another name or overwrite it")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.new")
-    with open_queries(database) as queries:
-        queries.run_record(run)
-        try:
-            write(queries, run, temporary)
-            if overwrite:
-                temporary.replace(target)
-            else:
-                _put_in_place(temporary, target)
-        except sqlite3.Error as error:
-            raise explain(error, target) from error
-        except OSError as error:
-            raise StoreError(f"{target} cannot be written ({error.strerror}); nothing was left behind") from error
-        finally:
-            for suffix in ("", "-journal"):
-                temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
-
-
-def _put_in_place(temporary: Path, target: Path) -> None:
     try:
-        target.hardlink_to(temporary)
+        _refuse_target(target, database, overwrite=overwrite)
+        with open_queries(database) as queries:
+            queries.run_record(run)
+            replaced: tuple[Standing, ...] = ("empty", "file") if overwrite else ()
+            with complete_file(target, replaced, database=suffix == ".db") as temporary:
+                write(queries, run, temporary)
     except FileExistsError as error:
-        raise StoreError(f"{target} appeared meanwhile; choose another name or overwrite it") from error
-    except OSError:
-        temporary.rename(target)  # a file system without hard links
+        raise StoreError(f"{target} appeared meanwhile; {_WAY_OUT}") from error
+    except sqlite3.Error as error:
+        raise explain(error, target) from error
+    except OSError as error:
+        kind = StoreFailure if error.errno in _FAILED_AT_WORK else StoreError
+        raise kind(f"{target} cannot be written ({error.strerror}); nothing was left behind") from error
+
+
+def _refuse_target(target: Path, database: Path, *, overwrite: bool) -> None:
+    found = standing(target)
+    if found == "folder":
+        raise StoreError(f"{target} is a folder; give a file name")
+    if found == "special":
+        raise StoreError(f"{target} is a device, pipe or socket; it was left as it is; give a file name")
+    if found == "absent":
+        return
+    if database.exists() and target.samefile(database):
+        raise StoreError(f"{target} is the database itself; choose another name")
+    if not overwrite:
+        raise StoreError(f"{target} exists; {_WAY_OUT}")
 
 
 def _write_csv(queries: Queries, run: int, path: Path) -> None:
@@ -114,6 +115,8 @@ def _answer(answer: StoredAnswer) -> dict[str, Any]:
     values = asdict(answer)
     problem = values.pop("problem")
     reply = values.pop("reply")
+    # Most readers of JSON keep 53 bits of a number; a seed has 64.
+    problem["seed"] = str(problem["seed"])
     return {**problem, **values, **_bytes("reply", reply)}
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
 from salt_tui.store import migrations, schema
 from salt_tui.store.errors import StoreError, explain
+from salt_tui.store.placing import complete_file, standing
 
 BUSY_TIMEOUT = 5.0
 """Seconds to wait for another program's write lock."""
+
+MEMORY, URI = ":memory:", "file:"
+"""Names that mean a database in memory and an address elsewhere; a file called so would be a surprise."""
 
 Kind = Literal["absent", "empty", "ours", "foreign"]
 
@@ -22,19 +25,25 @@ def identify(path: Path) -> Kind:
     """Say what a path holds by reading its header, without SQLite, so that nothing of somebody else is touched.
 
     Raises:
-        StoreError: a folder, a file that cannot be read, or a file that is no database.
+        StoreError: a folder, a device, pipe or socket, a file that cannot be read, a file that is no database, or a
+            name with a meaning of its own to SQLite.
     """
+    if path.parts[:1] == (MEMORY,) or str(path).startswith(URI):
+        raise StoreError(
+            f"{path} is no file name: SQLite takes {MEMORY} and {URI}... for something else; choose another with --db"
+        )
     try:
-        if path.is_dir():
+        found = standing(path)
+        if found == "folder":
             raise StoreError(f"{path} is a folder, not a database; give a file name with --db")
+        if found == "special":
+            raise StoreError(f"{path} is a device, pipe or socket; it was left as it is; choose a file with --db")
+        if found in ("absent", "empty"):
+            return found
         with path.open("rb") as file:
             header = file.read(schema.HEADER_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return "absent"
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); choose another file with --db") from error
-    if not header:
-        return "empty"
     if not header.startswith(schema.HEADER):
         raise StoreError(f"{path} is not a database; it was left as it is; choose another file with --db")
     start = schema.APPLICATION_ID_OFFSET
@@ -84,7 +93,8 @@ def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
         raise StoreError(f"there is no database at {path}; `salt-tui run` makes one, --db names another")
     _refuse_foreign(path, kind)
     mode = "ro"
-    if not os.access(path.absolute().parent, os.W_OK) and not path.with_name(path.name + "-wal").exists():
+    real = Path(os.path.realpath(path))
+    if not os.access(real.parent, os.W_OK) and not real.with_name(real.name + "-wal").exists():
         # A WAL database needs a file beside it even to be read; where none can be made nobody can write either.
         mode = "ro&immutable=1"
     try:
@@ -119,7 +129,7 @@ def _refuse_foreign(path: Path, kind: Kind) -> None:
 
 
 def _need_writable_folder(path: Path) -> None:
-    folder = path.absolute().parent
+    folder = Path(os.path.realpath(path)).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -146,26 +156,15 @@ def _check_version(connection: sqlite3.Connection, path: Path, *, allow_older: b
 
 def _create(path: Path) -> None:
     """Make the file complete under another name first, so that a path never shows a half-made database."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
-        with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+        with (
+            complete_file(path, replaced=("empty",), database=True) as temporary,
+            closing(sqlite3.connect(temporary, isolation_level=None)) as connection,
+        ):
             migrations.apply(connection)
             connection.execute("PRAGMA journal_mode = WAL")
-        _put_in_place(temporary, path)
+    except FileExistsError:
+        # Another program made it in the meantime; what it made is looked at like any other file.
+        _refuse_foreign(path, identify(path))
     except OSError as error:
         raise StoreError(f"{path} cannot be made ({error.strerror}); choose another place with --db") from error
-    finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
-
-
-def _put_in_place(temporary: Path, path: Path) -> None:
-    if path.exists() and path.stat().st_size == 0:
-        temporary.replace(path)
-        return
-    try:
-        path.hardlink_to(temporary)
-    except FileExistsError:
-        return  # another program made it in the meantime; its file is as good
-    except OSError:
-        temporary.rename(path)  # a file system without hard links

@@ -9,7 +9,7 @@ from functools import cache
 from math import isfinite
 from typing import Any, TypeAlias
 
-from salt_tui.store.errors import StoreError
+from salt_tui.store.errors import StoreFailure
 from salt_tui.store.records import GenerationEnd, ProblemRecord, TokenRecord, UnitRecord
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 
@@ -37,17 +37,17 @@ def token_row(generation: int, token: TokenRecord) -> Row:
     bytes as a blob that neither Datasette nor pandas could read.
 
     Raises:
-        StoreError: NaN or an infinity among the numbers, or lists of different lengths.
+        StoreFailure: NaN or an infinity among the numbers, or lists of different lengths.
     """
     ids, log_probabilities = token.alternatives, token.alternative_log_probabilities
     if len(ids) != len(log_probabilities):
-        raise StoreError(
+        raise StoreFailure(
             f"token {token.position} of generation {generation} has {len(ids)} alternatives and"
             f" {len(log_probabilities)} log-probabilities; the row was refused"
         )
     # One sum finds any NaN or infinity, because log-probabilities have one sign and cannot cancel.
     if not (isfinite(token.log_probability) and isfinite(token.entropy) and isfinite(sum(log_probabilities))):
-        raise StoreError(
+        raise StoreFailure(
             f"token {token.position} of generation {generation} has a number that is not finite; the row was refused"
         )
     values: list[int | float] = [0] * (2 * len(ids))
@@ -91,16 +91,16 @@ def unit_row(generation: int, unit: UnitRecord) -> Row:
     """Return the row of one unit.
 
     Raises:
-        StoreError: a confidence that is NaN or infinite, or not one value per confidence function.
+        StoreFailure: a confidence that is NaN or infinite, or not one value per confidence function.
     """
     if len(unit.confidences) != len(CONFIDENCE_COLUMNS):
-        raise StoreError(
+        raise StoreFailure(
             f"{unit.kind} {unit.index} of generation {generation} has {len(unit.confidences)} confidences,"
             f" not {len(CONFIDENCE_COLUMNS)}; the row was refused"
         )
     for name, value in zip(CONFIDENCE_COLUMNS, unit.confidences, strict=True):
         if value is not None and not isfinite(value):
-            raise StoreError(
+            raise StoreFailure(
                 f"{name} of {unit.kind} {unit.index} of generation {generation} is {value}; the row was refused"
             )
     return (
@@ -128,11 +128,11 @@ def end_row(generation: int, end: GenerationEnd) -> Row:
     """Return reply, stop reason, extraction, answer status, error, prompt seconds and decode seconds.
 
     Raises:
-        StoreError: a duration that is NaN or infinite.
+        StoreFailure: a duration that is NaN or infinite.
     """
     for name, value in (("prompt_seconds", end.prompt_seconds), ("decode_seconds", end.decode_seconds)):
         if value is not None and not isfinite(value):
-            raise StoreError(f"{name} of generation {generation} is {value}; the row was refused")
+            raise StoreFailure(f"{name} of generation {generation} is {value}; the row was refused")
     return (
         end.reply,
         end.stop_reason,

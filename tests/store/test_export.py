@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import socket
 import sqlite3
+import stat
+import subprocess
 
 import pytest
 
 from salt_tui.store import export
+from salt_tui.store.errors import StoreFailure
 from salt_tui.store.export import export_run
 from salt_tui.store.queries import open_queries
 from salt_tui.store.store import StoreError, open_store
@@ -36,7 +42,7 @@ def test_jsonl_has_one_answer_per_line_with_units_and_tokens(path, filled, tmp_p
     assert [len(answer["units"]) for answer in answers] == [3, 3, 1, 1, 0]
     assert [len(answer["tokens"]) for answer in answers] == [3, 3, 3, 3, 0]
     first = answers[0]
-    assert (first["model"], first["task"], first["seed"], first["reply"]) == ("tiny", "dna", 2**64 - 1, "A A A")
+    assert (first["model"], first["task"], first["seed"], first["reply"]) == ("tiny", "dna", str(2**64 - 1), "A A A")
     assert first["units"][1]["max_probability"] == 0.9
     assert first["tokens"][0]["alternatives"] == [[65, -0.25], [66, -2.5]]
     assert answers[4]["reply"] is None
@@ -86,7 +92,7 @@ def test_an_unknown_suffix_names_the_valid_ones(path, filled, tmp_path, name):
 def test_an_existing_target_is_kept_unless_overwriting_is_asked_for(path, filled, tmp_path, suffix):
     target = tmp_path / f"run{suffix}"
     target.write_text("precious")
-    with pytest.raises(StoreError, match="exists"):
+    with pytest.raises(StoreError, match="exists; choose another name or overwrite it with --force"):
         export_run(path, filled, target)
     assert target.read_text() == "precious"
     export_run(path, filled, target, overwrite=True)
@@ -122,7 +128,139 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_nothing_else(path, fill
         raise OSError(28, "No space left on device")
 
     monkeypatch.setitem(export._WRITERS, suffix, fail)
-    with pytest.raises(StoreError, match="No space left on device"):
+    with pytest.raises(StoreFailure, match="No space left on device"):
         export_run(path, filled, target, overwrite=True)
     assert target.read_text() == "precious"
     assert names(tmp_path) == [target.name]
+
+
+def make_special(kind, place):
+    if kind == "device":
+        try:
+            # Twin of the null device: writing to it would be harmless, replacing it would show.
+            os.mknod(place, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("devices cannot be made here")
+    elif kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place))
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+@pytest.mark.parametrize("kind", ["device", "pipe", "socket", "folder"])
+def test_a_target_that_is_no_file_is_left_as_it_is(
+    path, filled, tmp_path, monkeypatch, kind, suffix, linked, overwrite
+):
+    monkeypatch.chdir(tmp_path)  # the name of a socket must be short
+    target = special = path.with_name(f"special{suffix}").relative_to(tmp_path)
+    make_special(kind, special)
+    if linked:
+        target = target.with_name(f"link{suffix}")
+        target.symlink_to(special)
+    before, found = special.stat(), names(tmp_path)
+    signal.alarm(20)
+    with pytest.raises(StoreError, match="folder" if kind == "folder" else "is a device, pipe or socket") as caught:
+        export_run(path, filled, target, overwrite=overwrite)
+    signal.alarm(0)
+    assert "\n" not in str(caught.value)
+    after = special.stat()
+    assert (after.st_ino, after.st_mode, after.st_rdev) == (before.st_ino, before.st_mode, before.st_rdev)
+    assert names(tmp_path) == found
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+def test_a_link_stays_a_link_and_what_it_leads_to_is_written(path, filled, tmp_path, suffix):
+    (tmp_path / "far").mkdir()
+    real, target = tmp_path / "far" / "real", tmp_path / f"link{suffix}"
+    target.symlink_to(real)
+    export_run(path, filled, target)
+    first = real.read_bytes()
+    real.write_text("precious")
+    with pytest.raises(StoreError, match="exists"):
+        export_run(path, filled, target)
+    export_run(path, filled, target, overwrite=True)
+    assert target.is_symlink()
+    assert real.read_bytes()[:16] == first[:16] != b"precious"
+    assert names(tmp_path / "far") == ["real"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+def test_a_name_that_is_too_long_or_just_short_enough_is_the_users_own(path, filled, tmp_path, suffix):
+    longest = tmp_path / ("n" * (255 - len("-journal" if suffix == ".db" else "") - len(suffix)) + suffix)
+    export_run(path, filled, longest)
+    assert names(tmp_path) == [longest.name]
+    longer = tmp_path / ("n" * (256 - len(suffix)) + suffix)
+    with pytest.raises(StoreError) as caught:
+        export_run(path, filled, longer)
+    assert str(caught.value) == f"{longer} cannot be written (File name too long); nothing was left behind"
+    assert not isinstance(caught.value, StoreFailure)
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], check=False).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a disk")
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+def test_a_read_only_disk_is_named_with_the_users_target(path, filled, mounted, suffix):
+    subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
+    target = mounted / f"run{suffix}"
+    with pytest.raises(StoreError, match="cannot be") as caught:
+        export_run(path, filled, target)
+    assert str(caught.value).startswith(f"{target} ")
+    assert "\n" not in str(caught.value)
+    assert ".new" not in str(caught.value)
+    assert not isinstance(caught.value, StoreFailure)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+def test_a_full_disk_is_named_with_the_users_target_and_nothing_to_resume(path, filled, mounted, suffix):
+    status = os.statvfs(mounted)
+    (mounted / "ballast").write_bytes(b"x" * status.f_bavail * status.f_frsize)
+    target = mounted / f"run{suffix}"
+    with pytest.raises(StoreFailure) as caught:
+        export_run(path, filled, target)
+    assert str(target) in str(caught.value)
+    assert "resume" not in str(caught.value)
+    assert ".new" not in str(caught.value)
+    assert names(mounted) == ["ballast"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+def test_a_target_that_appears_meanwhile_is_kept(path, filled, tmp_path, suffix, monkeypatch):
+    target = tmp_path / f"run{suffix}"
+    write = export._WRITERS[suffix]
+
+    def slow(queries, run, temporary):
+        write(queries, run, temporary)
+        target.write_text("precious")
+
+    monkeypatch.setitem(export._WRITERS, suffix, slow)
+    with pytest.raises(StoreError, match=r"appeared meanwhile; .* --force"):
+        export_run(path, filled, target)
+    assert target.read_text() == "precious"
+    assert names(tmp_path) == [target.name]
+
+
+def test_a_database_with_a_journal_of_its_own_is_not_replaced_under_it(path, filled, tmp_path):
+    target = tmp_path / "run.db"
+    export_run(path, filled, target)
+    content = target.read_bytes()
+    journal = tmp_path / "run.db-wal"
+    journal.write_bytes(b"frames of what stands there")
+    with pytest.raises(StoreError, match=r"run\.db-wal beside it belongs to another database"):
+        export_run(path, filled, target, overwrite=True)
+    assert (target.read_bytes(), journal.read_bytes()) == (content, b"frames of what stands there")

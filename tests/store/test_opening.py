@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -88,6 +91,113 @@ def test_a_folder_is_refused(tmp_path, opener):
     with pytest.raises(StoreError, match="is a folder") as caught:
         opener(tmp_path)
     assert one_line(caught)
+
+
+def make_special(kind, place):
+    if kind == "pipe":
+        os.mkfifo(place)
+        return
+    try:
+        # Twin of the null device: writing to it would be harmless, replacing it would show.
+        os.mknod(place, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("devices cannot be made here")
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_what_is_no_file_is_left_as_it_is(path, opener, kind, linked):
+    special = path.with_name("special")
+    make_special(kind, special)
+    name = special
+    if linked:
+        name = path.with_name("link")
+        name.symlink_to(special)
+    before = special.stat()
+    signal.alarm(20)  # opening a pipe waits for ever
+    with pytest.raises(StoreError, match="is a device, pipe or socket; it was left as it is") as caught:
+        opener(name)
+    signal.alarm(0)
+    assert one_line(caught)
+    after = special.stat()
+    assert (after.st_ino, after.st_mode, after.st_rdev) == (before.st_ino, before.st_mode, before.st_rdev)
+    assert name.is_symlink() == linked
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_a_link_stays_a_link_and_the_database_is_where_it_leads(path, content):
+    far = path.parent / "far"
+    far.mkdir()
+    real = far / "real.db"
+    if content is not None:
+        real.write_bytes(content)
+    path.symlink_to(real)
+    open_store(path).close()
+    with open_queries(path) as queries:
+        assert queries.list_runs() == []
+    assert path.is_symlink()
+    assert real.read_bytes()[68:72] == b"SALT"
+    assert [entry.name for entry in path.parent.iterdir() if entry.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_links_in_a_circle_and_names_too_long_are_one_line(path, opener):
+    path.symlink_to(path)
+    for name in (path, path.with_name("n" * 256)):
+        with pytest.raises(StoreError, match="cannot be read") as caught:
+            opener(name)
+        assert one_line(caught)
+        assert str(caught.value).startswith(str(name))
+
+
+def test_the_longest_name_can_be_made(path):
+    name = path.with_name("n" * 245)  # SQLite needs room for -journal
+    open_store(name).close()
+    assert [entry.name for entry in path.parent.iterdir()] == [name.name]
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.parametrize("name", [":memory:", "file:x.db", "file:///tmp/x.db", "file::memory:?cache=shared"])
+def test_names_that_mean_something_else_to_sqlite_are_refused(tmp_path, monkeypatch, opener, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match="is no file name") as caught:
+        opener(name)
+    assert one_line(caught)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(StoreError, match="folder"):
+        opener(".")
+
+
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("suffix", ["-wal", "-journal"])
+def test_a_new_database_is_not_put_beside_the_journal_of_one_that_is_gone(path, suffix, empty):
+    left = path.with_name(path.name + suffix)
+    left.write_bytes(b"frames of a database that was removed")
+    if empty:
+        path.touch()
+    with pytest.raises(StoreError, match="belongs to another database") as caught:
+        open_store(path)
+    assert one_line(caught)
+    assert left.read_bytes() == b"frames of a database that was removed"
+    assert path.exists() == empty
+    left.unlink()
+    open_store(path).close()
+
+
+def test_what_appears_while_the_database_is_made_is_kept(path, monkeypatch):
+    apply = migrations.apply
+
+    def slow(connection):
+        applied = apply(connection)
+        path.write_text("precious")
+        return applied
+
+    monkeypatch.setattr(migrations, "apply", slow)
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(path)
+    assert path.read_text() == "precious"
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
 @pytest.mark.parametrize("opener", OPENERS)

@@ -1,0 +1,98 @@
+"""Putting a complete file in its place: written beside it under another name first, and only ever a regular file.
+
+A symbolic link stays a link; what it leads to is looked at and replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from salt_tui.store.errors import StoreError
+
+Standing = Literal["absent", "empty", "file", "folder", "special"]
+"""What is at a path: nothing, an empty regular file, another regular file, a folder, or a device, pipe or socket."""
+
+_BESIDE_A_DATABASE = ("-journal", "-wal", "-shm")
+
+
+def standing(path: Path) -> Standing:
+    """Say what is at a path, symbolic links followed, without opening it: opening a pipe would wait for ever.
+
+    Raises:
+        OSError: the name is too long, a folder on the way may not be searched, or links lead round in a circle.
+    """
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return "absent"
+    if stat.S_ISDIR(found.st_mode):
+        return "folder"
+    if not stat.S_ISREG(found.st_mode):
+        return "special"
+    return "file" if found.st_size else "empty"
+
+
+@contextlib.contextmanager
+def complete_file(path: Path, replaced: tuple[Standing, ...], *, database: bool) -> Iterator[Path]:
+    """Give a free name in the folder of ``path``; what was written there takes its place when the block ends.
+
+    Args:
+        path: where the file is to be.
+        replaced: what may stand there and is replaced.  Nothing else is: ``absent`` goes without saying.
+        database: it is a database, beside which no journal of another may lie.
+
+    Raises:
+        FileExistsError: something else stands there, before the block or after it; it was left as it is.
+        OSError: the file could not be put in place.
+        StoreError: a journal of another database lies beside the place; SQLite would mix it into the new file.
+
+    Whatever is raised, in the block too, nothing new is left behind.
+    """
+    place = Path(os.path.realpath(path))
+    journals = [Path(f"{place}{suffix}") for suffix in ("-wal", "-journal")] if database else []
+    _look(path, place, replaced, journals)
+    # Not made of the name of the place: that may be as long as a name can be.
+    temporary = place.with_name(f".salt-tui-{uuid.uuid4().hex}.new")
+    try:
+        yield temporary
+        if _look(path, place, replaced, journals) == "absent":
+            _link(temporary, place)
+        else:
+            temporary.replace(place)
+    finally:
+        for suffix in ("", *_BESIDE_A_DATABASE):
+            # A read-only disk refuses even what is not there; that must not hide the error that led here.
+            with contextlib.suppress(OSError):
+                temporary.with_name(temporary.name + suffix).unlink()
+
+
+def _look(path: Path, place: Path, replaced: tuple[Standing, ...], journals: list[Path]) -> Standing:
+    # The journal first: a program that makes the same database now begins one only after the database is there.
+    left = [journal for journal in journals if standing(journal) == "file"]
+    found = standing(place)
+    if found != "absent" and found not in replaced:
+        raise FileExistsError(f"{path} exists")
+    if left:
+        raise StoreError(
+            f"{path} cannot be written: {left[0].name} beside it belongs to another database, in use or gone;"
+            " move that away or choose another name"
+        )
+    return found
+
+
+def _link(temporary: Path, place: Path) -> None:
+    try:
+        place.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links: renaming would replace what came meanwhile, so look once more.
+        if standing(place) != "absent":
+            raise FileExistsError(f"{place} exists") from None
+        temporary.rename(place)
