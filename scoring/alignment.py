@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,17 @@ from scoring.value import NO_REFERENCE, NOTHING_GENERATED, Value, undefined
 
 RELEASE_SCORES = {"match": 2, "mismatch": -1, "gap": -1}
 """The scores of the published release, as keyword arguments of `align`."""
+
+
+MOST_CELLS = 400_000_000
+"""Pairs of a generated and a reference unit that are compared at most, 20,000 by 20,000; these take 6 s."""
+
+_BAND_CELLS = 16_000_000
+"""Scores that are held at a time, 64 MB."""
+
+
+class AlignmentTooLargeError(ValueError):
+    """An answer and a reference with more pairs of units than `MOST_CELLS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +95,43 @@ def align(
         match: score of two equal units.
         mismatch: score of two unequal units in one column.
         gap: score of a unit alone in its column.
+
+    Returns:
+        All units of both sides.  Time grows with ``len(generated) * len(reference)``; memory does not beyond 64 MB, but
+        for ``sqrt(len(generated)) * len(reference)`` numbers.
+
+    Raises:
+        AlignmentTooLargeError: for more than `MOST_CELLS` pairs of units.
     """
+    if len(generated) * len(reference) > MOST_CELLS:
+        raise AlignmentTooLargeError(
+            f"{len(generated):,} generated against {len(reference):,} reference units are too many to align; at most"
+            f" {MOST_CELLS:,} pairs"
+        )
     codes: dict[str, int] = {}
     rows = np.array([codes.setdefault(text, len(codes)) for text in generated], dtype=np.int32)
     columns = np.array([codes.setdefault(text, len(codes)) for text in reference], dtype=np.int32)
-    scores = _score_matrix(rows, columns, match, mismatch, gap)
+    # Only the first row of scores of each band is kept; the others are computed again when the way back is there.
+    # 20,000 by 20,000 units need 1.6 GB in one piece.
+    band = max(_BAND_CELLS // (len(reference) + 1), isqrt(len(generated)) + 1)
+    starts = [gap * np.arange(len(reference) + 1, dtype=np.int32)]
+    for first in range(0, len(generated) - band, band):
+        starts.append(_score_rows(starts[-1], rows[first : first + band], columns, match, mismatch, gap)[-1].copy())
     units: list[AlignedUnit] = []
     row, column = len(generated), len(reference)
+    first, scores = row, starts[0][None]
     while row or column:
-        score = scores[row, column]
+        if row == first and row:
+            first = (row - 1) // band * band
+            scores = _score_rows(starts[first // band], rows[first:row], columns[:column], match, mismatch, gap)
+        score = scores[row - first, column]
         if row and column:
             step = match if generated[row - 1] == reference[column - 1] else mismatch
-            if score == scores[row - 1, column - 1] + step:
+            if score == scores[row - 1 - first, column - 1] + step:
                 row, column = row - 1, column - 1
                 units.append(AlignedUnit(row, column, label_unit(generated[row], reference[column])))
                 continue
-        if column and score == scores[row, column - 1] + gap:
+        if column and score == scores[row - first, column - 1] + gap:
             column -= 1
             units.append(AlignedUnit(None, column, "missing"))
         else:
@@ -107,16 +140,29 @@ def align(
     return Alignment(tuple(reversed(units)))
 
 
-def _score_matrix(
-    rows: NDArray[np.int32], columns: NDArray[np.int32], match: int, mismatch: int, gap: int
+def _score_rows(
+    start: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    match: int,
+    mismatch: int,
+    gap: int,
 ) -> NDArray[np.int32]:
-    """Return the best score of every pair of prefixes, shape ``(len(rows) + 1, len(columns) + 1)``.
+    """Return the best score of pairs of prefixes, shape ``(len(rows) + 1, len(columns) + 1)``.
 
     Steps along a row depend on each other only through a running maximum, so a row is a few numpy calls.
+
+    Args:
+        start: the scores of the row before, at least ``len(columns) + 1`` of them.
+        rows: codes of generated units.
+        columns: codes of reference units.
+        match: score of two equal units.
+        mismatch: score of two unequal units in one column.
+        gap: score of a unit alone in its column.
     """
     gaps = gap * np.arange(len(columns) + 1, dtype=np.int32)
     scores = np.empty((len(rows) + 1, len(columns) + 1), dtype=np.int32)
-    scores[0] = gaps
+    scores[0] = start[: len(columns) + 1]
     for index, code in enumerate(rows):
         above, current = scores[index], scores[index + 1]
         np.add(above, gap, out=current)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from salt_tui.runner.errors import UsageError
 from salt_tui.runner.json_lines import read_rows
-from scoring.alignment import RELEASE_SCORES, align
+from scoring.alignment import RELEASE_SCORES, AlignmentTooLargeError, align
 from scoring.answer_status import answer_status
 from scoring.correctness import UnitCounts
 from scoring.labels import UnitStatus, label_units
 from scoring.value import Value
 from tasks.answer import ReferenceUnits, parse_answer, split_reference
-from tasks.registry import task_for_release_name
+from tasks.registry import UnknownTaskError, task_for_release_name
 from tasks.release import release_answer, release_units
 from tasks.task import Task
 
@@ -56,12 +57,16 @@ def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
     """Label every row of a JSON lines file with ``task``, ``response``, ``reference`` and perhaps ``delimiter``.
 
     Raises:
-        UsageError: the file or a row of it cannot be read; names the line.
-        UnknownTaskError: for the name of a task.
+        UsageError: the file or a row of it cannot be read, names no task, or is too large to align; names file and
+            line.
     """
-    for row in read_rows(file, required=("task", "response", "reference"), optional=("delimiter",)):
-        task = task_for_release_name(row["task"])
-        yield label_answer(task, row["response"], row["reference"], row.get("delimiter"), options)
+    for place, row in read_rows(file, required=("task", "response", "reference"), optional=("delimiter",)):
+        try:
+            task = task_for_release_name(row["task"])
+            labels = label_answer(task, row["response"], row["reference"], row.get("delimiter"), options)
+        except (UnknownTaskError, AlignmentTooLargeError) as error:
+            raise UsageError(f"{place}: {error}") from error
+        yield labels
 
 
 def label_answer(
@@ -75,9 +80,11 @@ def label_answer(
         reference: the right answer, without fences.
         delimiter: what separates atoms on a line; None as the task says.
         options: how.
+
+    Raises:
+        AlignmentTooLargeError: with alignment, for more than `scoring.alignment.MOST_CELLS` pairs of units.
     """
-    reply = response.encode("utf-8", "surrogatepass")
-    parsed = parse_answer(task, reply)
+    parsed = parse_answer(task, response.encode())
     if options.compat:
         wanted = release_units(task, reference, delimiter)
         given = release_units(task, release_answer(response), delimiter)

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from salt_tui.runner.errors import UsageError
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 def read_text(file: Path) -> str:
-    """Return the text of a UTF-8 file; raises `UsageError`."""
+    """Return the text of a UTF-8 file, without a byte order mark if it begins with one; raises `UsageError`."""
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{file}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
 
 
-def read_rows(file: Path, required: Sequence[str], optional: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a JSON lines file; blank lines are passed over.
+def read_rows(
+    file: Path, required: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place, ``file:line``, and the content of every row of a JSON lines file.
+
+    Blank lines are passed over.  Half of a surrogate pair, which JSON can write and UTF-8 cannot, becomes U+FFFD.
 
     Args:
-        file: UTF-8.
+        file: UTF-8, with or without a byte order mark.
         required: fields that must be there, texts.
         optional: fields that may be there; texts or null.
 
@@ -34,7 +41,8 @@ def read_rows(file: Path, required: Sequence[str], optional: Sequence[str] = ())
     # Not splitlines: it also breaks at U+2028 and others, which JSON allows inside strings.
     for number, line in enumerate(read_text(file).split("\n"), 1):
         if line.strip():
-            yield _row(f"{file}:{number}", line, required, optional)
+            place = f"{file}:{number}"
+            yield place, _row(place, line, required, optional)
 
 
 def _row(place: str, line: str, required: Sequence[str], optional: Sequence[str]) -> dict[str, Any]:
@@ -50,4 +58,6 @@ def _row(place: str, line: str, required: Sequence[str], optional: Sequence[str]
     for name in optional:
         if row.get(name) is not None and not isinstance(row[name], str):
             raise UsageError(f"{place}: {name!r} is not a text")
-    return row
+    return {
+        name: _LONE_SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value for name, value in row.items()
+    }

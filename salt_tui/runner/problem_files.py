@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,27 +21,19 @@ def solve_problems(name: str, file: Path) -> Iterator[str]:
 
     Raises:
         UnknownTaskError: for the name.
-        UsageError: the file or a row cannot be read, or is no problem of the task; names the line.
+        UsageError: the file or a row cannot be read, or is no problem of the task; names file and line.
     """
     task = task_for_release_name(name)
-    if not _is_json_lines(read_text(file)):
+    text = read_text(file)
+    # No problem text begins with a brace, so a damaged first row is not taken for one.
+    if not text.lstrip().startswith("{"):
         try:
-            yield task.solve(read_text(file))
+            yield task.solve(text)
         except ProblemTextError as error:
             raise UsageError(f"{file}: {error}") from error
         return
-    for number, row in enumerate(read_rows(file, required=("input",)), 1):
+    for place, row in read_rows(file, required=("input",)):
         try:
             yield solve_release_row(task, row)
         except ProblemTextError as error:
-            raise UsageError(f"{file}: problem {number}: {error}") from error
-
-
-def _is_json_lines(text: str) -> bool:
-    first = text.lstrip().split("\n", 1)[0]
-    if not first.startswith("{"):
-        return False
-    try:
-        return isinstance(json.loads(first), dict)
-    except ValueError:
-        return False
+            raise UsageError(f"{place}: {error}") from error

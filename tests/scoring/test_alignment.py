@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import tracemalloc
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.alignment import RELEASE_SCORES, Alignment, align
+import scoring.alignment as alignment_module
+from scoring.alignment import RELEASE_SCORES, Alignment, AlignmentTooLargeError, align
 from scoring.correctness import UnitCounts
 from scoring.labels import label_units
 from scoring.value import NO_REFERENCE, NOTHING_GENERATED, Value, undefined
@@ -120,3 +122,35 @@ def test_long_answers_align_fast() -> None:
     alignment = align(generated, reference)
     assert time.process_time() - start < 0.6
     assert alignment.generated == alignment.reference == 2000
+
+
+@pytest.mark.parametrize("cells", [1, 12, 40])
+@given(sequences, sequences, scores)
+def test_alignment_in_bands_is_that_in_one_piece(
+    cells: int, generated: list[str], reference: list[str], rule: tuple[int, int, int]
+) -> None:
+    """Long answers are traced back through scores that are computed a second time, band by band."""
+    whole = align(generated, reference, *rule)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment_module, "_BAND_CELLS", cells)
+        assert align(generated, reference, *rule) == whole
+
+
+def test_memory_does_not_grow_with_the_number_of_pairs() -> None:
+    """5,000 by 5,000 scores would take 100 MB in one piece."""
+    units = ["a", "b", "c", "d", "e"] * 1000
+    tracemalloc.start()
+    try:
+        alignment = align(units, units[1:])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert alignment.correct == 4999
+    assert peak < 90e6
+
+
+def test_too_many_pairs_are_refused_at_once() -> None:
+    """A file with two answers of 300,000 atoms must not take 335 GiB, nor hours."""
+    with pytest.raises(AlignmentTooLargeError, match="300,000 generated against 300,000 reference units"):
+        align(["a"] * 300_000, ["a"] * 300_000)
+    assert align(["a"] * 3, []).generated == 3

@@ -1,0 +1,96 @@
+"""Files of answers and problems that this program did not write: marks, half characters, and errors with a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from salt_tui.runner.answer_files import LabelOptions, label_file, labels_data
+from salt_tui.runner.errors import UsageError
+from salt_tui.runner.json_lines import read_rows
+from salt_tui.runner.problem_files import solve_problems
+
+ATOMS = LabelOptions(unit="atom", aligned=False, compat=False)
+ALIGNED = LabelOptions(unit="atom", aligned=True, compat=False)
+ROW = {"task": "dna_translation", "response": "****\nTAA GGG\n****", "reference": "TAA GGC"}
+MARK = "\ufeff"
+
+
+def test_rows_come_with_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('\n{"x": "1"}\n\n{"x": "2"}\n', encoding="utf-8")
+    assert list(read_rows(file, ("x",))) == [(f"{file}:2", {"x": "1"}), (f"{file}:4", {"x": "2"})]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(MARK + json.dumps(ROW) + "\n", encoding="utf-8")
+    (labels,) = label_file(file, ATOMS)
+    assert labels.statuses == ("correct", "wrong")
+    file.write_text(MARK + json.dumps({"input": "ATT"}), encoding="utf-8")
+    assert list(solve_problems("dna_translation", file)) == ["TAA"]
+    file.write_text(MARK + "ATT CCC", encoding="utf-8")
+    assert list(solve_problems("DNAProblem", file)) == ["TAA GGG"]
+
+
+@pytest.mark.parametrize("options", [ATOMS, ALIGNED, LabelOptions("line", aligned=False, compat=True)])
+@pytest.mark.parametrize("field", ["response", "reference", "delimiter"])
+def test_half_a_surrogate_pair_is_an_unknown_character(tmp_path: Path, field: str, options: LabelOptions) -> None:
+    file = tmp_path / "a.jsonl"
+    row = {**ROW, field: "****\nTAA \ud800 \udfff\n****" if field == "response" else "TAA \udc80"}
+    file.write_text(json.dumps(row), encoding="ascii")
+    (labels,) = label_file(file, options)
+    assert "correct" in labels.statuses or "wrong" in labels.statuses
+    assert json.dumps(labels_data(labels))
+    (content,) = (content for _, content in read_rows(file, ("task",)))
+    assert "\ufffd" in content[field]
+    assert content[field].encode()
+
+
+def test_whole_surrogate_pairs_stay(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"x": "\\ud83d\\ude00"}', encoding="ascii")
+    assert [row["x"] for _, row in read_rows(file, ("x",))] == ["😀"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "options", "named"),
+    [
+        ({**ROW, "task": "nosuch"}, ATOMS, "unknown task 'nosuch'; there are: arc_grid"),
+        ({**ROW, "task": "\ud800" * 500}, ATOMS, "unknown task '"),
+        ({**ROW, "response": None}, ATOMS, "'response' is not a text"),
+        ({**ROW, "response": "****\n" + "TAA " * 30_000, "reference": "TAA " * 30_000}, ALIGNED, "too many to align"),
+    ],
+)
+def test_a_row_that_cannot_be_labelled_is_named_by_file_and_line(
+    tmp_path: Path, bad: dict[str, str], options: LabelOptions, named: str
+) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(f"{json.dumps(ROW)}\n\n{json.dumps(bad)}\n", encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        list(label_file(file, options))
+    message = str(caught.value)
+    assert message.startswith(f"{file}:3: ")
+    assert named in message
+    assert "\n" not in message
+    assert message.encode()
+    assert len(message) < len(str(file)) + 300
+
+
+@pytest.mark.parametrize("bad", ['{"input": "AXT"}', '{"input": 3}', "{", '{"input": "' + "Q" * 100_000 + '"}'])
+def test_a_problem_that_cannot_be_solved_is_named_by_file_and_line(tmp_path: Path, bad: str) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(f'{{"input": "ATT"}}\n\n{bad}\n', encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        list(solve_problems("dna_translation", file))
+    assert str(caught.value).startswith(f"{file}:3: ")
+    assert len(str(caught.value)) < len(str(file)) + 150
+
+
+def test_a_damaged_first_row_is_not_read_as_a_problem(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"input": \n', encoding="utf-8")
+    with pytest.raises(UsageError, match=r"a\.jsonl:1: not JSON"):
+        list(solve_problems("dna_translation", file))
