@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from salt_tui.store import opening
-from salt_tui.store.errors import StoreError, explain
+from salt_tui.store.errors import StoreError, StoreFailure, explain
 from salt_tui.store.lease import Lease, is_live, own_lease
 from salt_tui.store.records import (
     GenerationEnd,
@@ -27,10 +27,12 @@ from salt_tui.store.records import (
 )
 from salt_tui.store.rows import PROBLEM_FIELDS, Row, end_row, problem_record, token_ids_text, token_row, unit_row
 
-__all__ = ["PendingProblem", "Store", "StoreError", "open_store"]
+__all__ = ["PendingProblem", "Store", "StoreError", "StoreFailure", "open_store"]
 
 _INSERT_TOKEN = "INSERT INTO token VALUES (" + ", ".join("?" * 9) + ")"
 _INSERT_UNIT = "INSERT INTO unit VALUES (" + ", ".join("?" * 20) + ")"
+CLAIMED_BUSY_TIMEOUT = 60.0
+"""Seconds to wait for another program's write lock while a run is claimed: giving up would end hours of work."""
 _DELETED_AT_ONCE = 100
 """Answers deleted in one transaction: with 10,000 atoms it took 0.1 s on a busy machine."""
 _PAUSE_BETWEEN_DELETIONS = 0.1
@@ -60,14 +62,14 @@ def open_store(path: Path | str, busy_timeout: float = opening.BUSY_TIMEOUT) -> 
 
     Args:
         path: of the file.
-        busy_timeout: seconds to wait for another program's write lock.
+        busy_timeout: seconds to wait for another program's write lock; `CLAIMED_BUSY_TIMEOUT` while a run is claimed.
 
     Raises:
         StoreError: one line: a folder that cannot be written, a database of something else or no database (both left
             as they are), a newer schema, a damaged file, a full disk, a lock held longer than the timeout.
     """
     path = Path(path).expanduser()
-    return Store(path, opening.connect_writer(path, busy_timeout))
+    return Store(path, opening.connect_writer(path, busy_timeout), busy_timeout)
 
 
 class Store:
@@ -78,10 +80,11 @@ class Store:
     was buffered stays buffered.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, busy_timeout: float) -> None:
         """Take over a connection from `opening.connect_writer`; use `open_store`."""
         self.path = path
         self._connection = connection
+        self._busy_timeout = busy_timeout
         self._tokens: list[Row] = []
         self._units: list[Row] = []
         self._oldest: float | None = None
@@ -167,25 +170,27 @@ class Store:
         """
         lease = own_lease()
         with self._transaction() as connection:
-            row = connection.execute(
-                "SELECT lease_pid, lease_host, lease_process_start, lease_heartbeat FROM run"
-                " WHERE id = ? AND state <> 'deleted'",
-                (run,),
-            ).fetchone()
-            if row is None:
-                raise StoreError(f"there is no run {run} in {self.path}; `salt-tui report latest` shows the last one")
-            if row[0] is not None and run not in self._claimed:
-                holder = Lease(row[0], row[1], row[2], datetime.fromisoformat(row[3]))
-                if is_live(holder, lease.heartbeat):
-                    raise StoreError(
-                        f"run {run} is being computed by process {holder.pid} on {holder.host}; stop it first"
-                    )
+            self._refuse_missing_or_live(run, ours_too=False)
             connection.execute(
                 "UPDATE run SET state = 'running', message = NULL, finished_at = NULL, lease_pid = ?, lease_host = ?,"
                 " lease_process_start = ?, lease_heartbeat = ? WHERE id = ?",
                 (lease.pid, lease.host, lease.process_start, _text(lease.heartbeat), run),
             )
         self._claimed[run] = lease
+        self._wait_for_locks(CLAIMED_BUSY_TIMEOUT)
+
+    def _refuse_missing_or_live(self, run: int, *, ours_too: bool) -> None:
+        row = self._connection.execute(
+            "SELECT lease_pid, lease_host, lease_process_start, lease_heartbeat FROM run"
+            " WHERE id = ? AND state <> 'deleted'",
+            (run,),
+        ).fetchone()
+        if row is None:
+            raise StoreError(f"there is no run {run} in {self.path}; `salt-tui report latest` shows the last one")
+        if row[0] is not None and (ours_too or run not in self._claimed):
+            holder = Lease(row[0], row[1], row[2], datetime.fromisoformat(row[3]))
+            if is_live(holder, datetime.now(UTC)):
+                raise StoreError(f"run {run} is being computed by process {holder.pid} on {holder.host}; stop it first")
 
     def heartbeat(self, run: int) -> None:
         """Show a sign of life for a claimed run; at least every ten seconds, as the lease dies after thirty.
@@ -202,7 +207,7 @@ class Store:
         if changed == 0:
             del self._claimed[run]
             self._clear_buffer()
-            raise StoreError(f"run {run} was deleted or taken over by another process; this one stops writing to it")
+            raise StoreFailure(f"run {run} was deleted or taken over by another process; this one stops writing to it")
 
     def release(self, run: int, state: RunState, message: str | None = None) -> None:
         """Write what is buffered, set the final state of a claimed run and give the lease back.
@@ -231,7 +236,7 @@ class Store:
                 ),
             ).rowcount
             if changed == 0:
-                raise StoreError(f"run {run} was deleted or taken over by another process; nothing was written to it")
+                raise StoreFailure(f"run {run} was deleted or taken over by another process; nothing was written to it")
         self._clear_buffer()
         del self._claimed[run]
 
@@ -271,19 +276,7 @@ class Store:
             StoreError: no such run, or a live process is computing it.
         """
         with self._transaction() as connection:
-            row = connection.execute(
-                "SELECT lease_pid, lease_host, lease_process_start, lease_heartbeat FROM run"
-                " WHERE id = ? AND state <> 'deleted'",
-                (run,),
-            ).fetchone()
-            if row is None:
-                raise StoreError(f"there is no run {run} in {self.path}")
-            if row[0] is not None:
-                holder = Lease(row[0], row[1], row[2], datetime.fromisoformat(row[3]))
-                if is_live(holder, datetime.now(UTC)):
-                    raise StoreError(
-                        f"run {run} is being computed by process {holder.pid} on {holder.host}; stop it first"
-                    )
+            self._refuse_missing_or_live(run, ours_too=True)
             connection.execute(
                 "UPDATE run SET state = 'deleted', finished_at = NULL, lease_pid = NULL, lease_host = NULL,"
                 " lease_process_start = NULL, lease_heartbeat = NULL WHERE id = ?",
@@ -328,7 +321,7 @@ class Store:
                 "SELECT id, stop_reason FROM generation WHERE problem = ?", (problem,)
             ).fetchone()
             if known is not None and known[1] is not None:
-                raise StoreError(f"generation {known[0]} in {self.path} is finished and cannot be begun again")
+                raise StoreFailure(f"generation {known[0]} in {self.path} is finished and cannot be begun again")
             values = (attempt, token_ids_text(prompt_tokens), preamble, _now())
             if known is None:
                 created = connection.execute(
@@ -381,7 +374,7 @@ class Store:
                 (revision, generation, revision),
             ).rowcount
             if changed == 0:
-                raise StoreError(
+                raise StoreFailure(
                     f"the units of generation {generation} cannot be withdrawn: it is finished or at revision"
                     f" {revision} already"
                 )
@@ -402,7 +395,7 @@ class Store:
                 (*row, _now(), generation),
             ).rowcount
             if changed == 0:
-                raise StoreError(f"generation {generation} in {self.path} is not open and cannot be finished")
+                raise StoreFailure(f"generation {generation} in {self.path} is not open and cannot be finished")
         self._clear_buffer()
 
     # --- the buffer ---------------------------------------------------------------------------------------------
@@ -472,6 +465,9 @@ class Store:
             raise StoreError(f"run {run} is not held by this process")
         return lease
 
+    def _wait_for_locks(self, seconds: float) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         connection = self._connection
@@ -486,9 +482,12 @@ class Store:
                     connection.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
+            if isinstance(error, sqlite3.OperationalError):
+                # Who waited in vain does not wait as long again to say so in the file.
+                self._wait_for_locks(self._busy_timeout)
             raise explain(error, self.path) from error
         except (UnicodeError, OverflowError) as error:
-            raise StoreError(f"{self.path} refused a row ({error}); nothing of that transaction was kept") from error
+            raise StoreFailure(f"{self.path} refused a row ({error}); nothing of that transaction was kept") from error
 
 
 def _now() -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -138,3 +142,37 @@ def filled(store: Store, create: Callable[..., int]) -> int:
         else:
             store.end_generation(generation, make_end(status))
     return run
+
+
+@pytest.fixture
+def time_limit() -> Iterator[None]:
+    """Fail a test that waits, as opening a pipe does for ever, after twenty seconds."""
+
+    def fail(number: int, frame: object) -> None:
+        raise TimeoutError("the test waits")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(20)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(params=["device", "pipe", "socket"])
+def make_special(request: pytest.FixtureRequest) -> Callable[[Path], None]:
+    """Give a function that makes something at a place that is neither file nor folder."""
+
+    def make(place: Path) -> None:
+        if request.param == "device":
+            try:
+                # A twin of the null device: writing to it would be harmless, replacing it would show.
+                os.mknod(place, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+            except PermissionError:
+                pytest.skip("devices cannot be made here")
+        elif request.param == "pipe":
+            os.mkfifo(place)
+        else:
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(str(place))
+
+    return make

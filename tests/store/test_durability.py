@@ -8,10 +8,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
+from salt_tui.store.errors import StoreFailure
 from salt_tui.store.queries import open_queries
 from salt_tui.store.store import StoreError, open_store
 
@@ -130,7 +132,7 @@ def test_a_disk_without_space_keeps_what_was_committed_and_goes_on_when_there_is
             ballast = disk / "ballast"
             ballast.write_bytes(b"x" * (disk_free(disk) - 64 * 1024))
             store.add_tokens(generation, [token(position) for position in range(20_000)])
-            with pytest.raises(StoreError, match=r"is full|could not be written") as caught:
+            with pytest.raises(StoreFailure, match=r"is full|could not be written") as caught:
                 store.end_generation(generation, end())
             assert "\n" not in str(caught.value)
             assert [entry.id for entry in store.pending_problems(run)] == [second]
@@ -162,7 +164,7 @@ def test_a_lock_held_by_another_program_is_waited_for_and_then_one_line(path, mo
     other.execute("BEGIN IMMEDIATE")
     store = open_store(path, busy_timeout=0.2)
     begin = time.monotonic()
-    with pytest.raises(StoreError, match="locked by another program") as caught:
+    with pytest.raises(StoreFailure, match="locked by another program") as caught:
         store.claim(1)
     assert 0.15 < time.monotonic() - begin < 3
     assert "\n" not in str(caught.value)
@@ -173,6 +175,50 @@ def test_a_lock_held_by_another_program_is_waited_for_and_then_one_line(path, mo
     store.claim(1)
     store.release(1, "finished")
     store.close()
+
+
+def test_a_claimed_run_waits_longer_for_a_lock_than_opening_did(path, model, run_record, problem, token, end):
+    run = new_run(path, model, run_record, problem, 1)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    with open_store(path, busy_timeout=0.1) as store:
+        store.claim(run)
+        generation = store.begin_generation(store.pending_problems(run)[0].id, (1,), 0, 1)
+        store.add_tokens(generation, [token(0)])
+        for write in (store.flush, lambda: store.heartbeat(run), lambda: store.end_generation(generation, end())):
+            other.execute("BEGIN IMMEDIATE")
+            release = threading.Timer(0.6, other.execute, ("COMMIT",))
+            release.start()
+            write()
+            release.join()
+        store.release(run, "interrupted")
+    other.close()
+    with open_queries(path) as queries:
+        assert queries.list_runs()[0].state == "interrupted"
+
+
+def test_a_lock_that_outlasts_a_claimed_run_is_one_failure_and_the_way_out_is_short(
+    path, model, run_record, problem, monkeypatch, token
+):
+    monkeypatch.setattr("salt_tui.store.store.CLAIMED_BUSY_TIMEOUT", 1.0)
+    run = new_run(path, model, run_record, problem, 1)
+    other = sqlite3.connect(path, isolation_level=None)
+    store = open_store(path, busy_timeout=0.1)
+    store.claim(run)
+    generation = store.begin_generation(store.pending_problems(run)[0].id, (1,), 0, 1)
+    store.add_tokens(generation, [token(0)])
+    other.execute("BEGIN IMMEDIATE")
+    begin = time.monotonic()
+    with pytest.raises(StoreFailure, match="locked by another program"):
+        store.flush()
+    assert time.monotonic() - begin > 0.9
+    begin = time.monotonic()
+    with pytest.raises(StoreFailure):
+        store.close()
+    assert time.monotonic() - begin < 0.9
+    other.execute("COMMIT")
+    other.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.create_run(model(sha256="c" * 64), (b"x",), run_record(), [])
 
 
 def test_two_programs_may_create_one_file_at_once(path):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sqlite3
-import stat
 import subprocess
 import sys
 import tempfile
@@ -93,32 +90,18 @@ def test_a_folder_is_refused(tmp_path, opener):
     assert one_line(caught)
 
 
-def make_special(kind, place):
-    if kind == "pipe":
-        os.mkfifo(place)
-        return
-    try:
-        # Twin of the null device: writing to it would be harmless, replacing it would show.
-        os.mknod(place, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-    except PermissionError:
-        pytest.skip("devices cannot be made here")
-
-
 @pytest.mark.parametrize("opener", OPENERS)
 @pytest.mark.parametrize("linked", [False, True])
-@pytest.mark.parametrize("kind", ["device", "pipe"])
-def test_what_is_no_file_is_left_as_it_is(path, opener, kind, linked):
-    special = path.with_name("special")
-    make_special(kind, special)
-    name = special
+def test_what_is_no_file_is_left_as_it_is(tmp_path, monkeypatch, time_limit, make_special, opener, linked):
+    monkeypatch.chdir(tmp_path)  # the name of a socket must be short
+    name = special = Path("special")
+    make_special(special)
     if linked:
-        name = path.with_name("link")
+        name = Path("link")
         name.symlink_to(special)
     before = special.stat()
-    signal.alarm(20)  # opening a pipe waits for ever
     with pytest.raises(StoreError, match="is a device, pipe or socket; it was left as it is") as caught:
         opener(name)
-    signal.alarm(0)
     assert one_line(caught)
     after = special.stat()
     assert (after.st_ino, after.st_mode, after.st_rdev) == (before.st_ino, before.st_mode, before.st_rdev)

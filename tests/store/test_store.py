@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 
 from salt_tui.store.queries import open_queries
-from salt_tui.store.store import StoreError, open_store
+from salt_tui.store.store import StoreError, StoreFailure, open_store
 
 
 def count(path, table, condition="1"):
@@ -138,7 +138,7 @@ def test_numbers_that_are_not_finite_are_refused_before_they_become_null(store, 
         replace(token(0), entropy=value),
         replace(token(0), alternative_log_probabilities=(-1.0, value)),
     ):
-        with pytest.raises(StoreError, match="token 0 of generation"):
+        with pytest.raises(StoreFailure, match="token 0 of generation"):
             store.add_tokens(generation, [token(1), broken])
     with pytest.raises(StoreError, match=r"max_probability of atom 0 of generation .* is"):
         store.add_units(generation, [replace(atom(0), confidences=(*atom(0).confidences[:4], value, *(None,) * 4))])
@@ -251,10 +251,13 @@ def test_a_run_held_by_a_live_process_cannot_be_claimed_or_deleted(store, create
     store.claim(run)
     expected = f"process {os.getpid()} on {socket.gethostname()}"
     with open_store(path) as second:
-        with pytest.raises(StoreError, match=expected):
+        with pytest.raises(StoreError, match=expected) as caught:
             second.claim(run)
+        assert not isinstance(caught.value, StoreFailure)
         with pytest.raises(StoreError, match=expected):
             second.delete_run(run)
+    with pytest.raises(StoreError, match=expected):
+        store.delete_run(run)
     store.claim(run)
     store.release(run, "finished")
 
@@ -289,7 +292,7 @@ def test_a_reused_process_number_is_not_the_holder(store, create, path):
     with open_store(path) as second:
         second.claim(run)
         second.release(run, "interrupted")
-    with pytest.raises(StoreError, match="taken over"):
+    with pytest.raises(StoreFailure, match="taken over"):
         store.heartbeat(run)
     assert count(path, "run", "state = 'interrupted'") == 1
 
@@ -304,9 +307,9 @@ def test_another_host_is_dead_after_thirty_seconds_without_a_heartbeat(store, cr
         set_lease(path, lease_heartbeat="2020-01-01T00:00:00.000+00:00")
         second.claim(run)
         second.release(run, "interrupted")
-    with pytest.raises(StoreError, match="taken over"):
+    with pytest.raises(StoreFailure, match="taken over"):
         store.release(run, "finished")
-    with pytest.raises(StoreError, match="taken over"):
+    with pytest.raises(StoreFailure, match="taken over"):
         store.heartbeat(run)
 
 
