@@ -109,18 +109,19 @@ class Benchmark:
             )
         )
 
-    def decode_seconds(self, width: int, steps: int, display: Display) -> float:
-        """Return the seconds of ``steps`` steps of a run in which every slot answers, everything stored.
+    def run_seconds(self, width: int, steps: int, display: Display) -> tuple[float, float]:
+        """Return the seconds of a short and of a long run in which every slot answers, everything stored.
 
-        The answers are forced, one token per step as sampled ones are, so that none ends early.  Two runs are made,
-        and what they have in common (prompts, the beginning and the end of a run) is subtracted.
+        The long one has ``steps`` steps more: the difference is decoding alone, without prompts and without the
+        beginning and the end of a run.  The answers are forced, one token per step as sampled ones are, so that none
+        ends early.
 
         Args:
             width: of the open context, which needs room for ``steps`` tokens and 32 more.
-            steps: that are timed.
+            steps: of the difference.
             display: takes the events of the runs.
         """
-        return self._forced_run(width, _LEAD + steps, display) - self._forced_run(width, _LEAD, display)
+        return self._forced_run(width, _LEAD, display), self._forced_run(width, _LEAD + steps, display)
 
     def _forced_run(self, width: int, tokens: int, display: Display) -> float:
         repeated = self._answer * (tokens // len(self._answer) + 1)
