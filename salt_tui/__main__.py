@@ -1,16 +1,37 @@
-"""``python -m salt_tui`` and the console script ``salt-tui``."""
+"""``python -m salt_tui`` and the console script ``salt-tui``.
+
+Nothing but `sys` is imported outside `main`, so that Ctrl+C in the first tenths of a second ends in one line too.
+"""
 
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 _OURS = ("tasks", "scoring")
 
 
 def main() -> None:
+    """Run the command line and exit with its code; 130 for Ctrl+C at any time."""
+    try:
+        code = _run()
+        import signal
+
+        # What Python does while it ends is not worth a traceback: from here on Ctrl+C just ends it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except KeyboardInterrupt:
+        print("salt-tui: interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)
+
+
+def _run() -> int:
     """Run the command line, unless somebody else's ``tasks`` or ``scoring`` would be imported instead of ours."""
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    from salt_tui.commands.standard_streams import prepare_streams
+
+    prepare_streams()
     home = Path(__file__).resolve().parent.parent
     for name in _OURS:
         found = find_spec(name)
@@ -21,10 +42,10 @@ def main() -> None:
                 " folder or with python -P",
                 file=sys.stderr,
             )
-            sys.exit(2)
+            return 2
     from salt_tui.cli import run_command_line
 
-    sys.exit(run_command_line(sys.argv[1:]))
+    return run_command_line(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ Imports are inside the commands: importing numpy alone would double the time of 
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +13,9 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from salt_tui.commands.failures import DONE, INTERRUPTED, USAGE, report_failure, say
+import salt_tui
+from salt_tui.commands.failures import DONE, USAGE, report_failure
+from salt_tui.commands.standard_streams import finish_output
 
 app = typer.Typer(
     name="salt-tui",
@@ -24,12 +24,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-tasks_app = typer.Typer(help="The tasks: list them, show a problem, solve problem texts.", no_args_is_help=True)
-models_app = typer.Typer(
-    help="The models of models.toml: what is there, and how to get the rest.", no_args_is_help=True
-)
-app.add_typer(tasks_app, name="tasks")
-app.add_typer(models_app, name="models")
+tasks_app = typer.Typer()
+models_app = typer.Typer()
+app.add_typer(tasks_app, name="tasks", help="The tasks: list them, show a problem, solve problem texts.")
+app.add_typer(models_app, name="models", help="The models of models.toml: what is there, and how to get the rest.")
 
 
 class DisplayMode(StrEnum):
@@ -73,32 +71,38 @@ RunArgument = Annotated[str, typer.Argument(metavar="[RUN|latest]", help="Number
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code: 0 done, 1 failed, 2 usage or unusable model, 130 interrupted."""
+    return finish_output(_run(arguments))
+
+
+def _run(arguments: Sequence[str]) -> int:
     command = get_command(app)
     try:
-        code: object = command.main(args=list(arguments), prog_name="salt-tui", standalone_mode=False)
-        sys.stdout.flush()
+        # Not `main`: it would end a Ctrl+C without a word and answer for a lost stdout.
+        with command.make_context("salt-tui", list(arguments)) as context:
+            code: object = command.invoke(context)
         return code if isinstance(code, int) else DONE
-    except BrokenPipeError:
-        # The reader of stdout has gone (`| head`); Python would complain again when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except typer.Exit as exit_request:
         return exit_request.exit_code
     except typer.Abort:
-        return INTERRUPTED
+        return report_failure(KeyboardInterrupt())
     except SystemExit as exit_request:
         return exit_request.code if isinstance(exit_request.code, int) else USAGE
+    except BrokenPipeError:  # the reader of stdout has gone (`| head`)
+        return DONE
     except BaseException as error:
-        format_message = getattr(error, "format_message", None)
-        if callable(format_message):  # a usage error of the parser
-            say(f"{format_message()} (salt-tui --help)")
-            return USAGE
         return report_failure(error)
 
 
 @app.callback(invoke_without_command=True)
-def open_screens(context: typer.Context, database: Database = None) -> int:
+def open_screens(
+    context: typer.Context,
+    database: Database = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> int:
     """Open the app when there is no command."""
+    if version:
+        typer.echo(f"salt-tui {salt_tui.__version__}")
+        raise typer.Exit
     if context.invoked_subcommand is not None:
         if database is not None:
             raise typer.BadParameter(f"--db goes behind the command: salt-tui {context.invoked_subcommand} --db FILE")
@@ -241,6 +245,15 @@ def export(
     from salt_tui.commands.export import export_to
 
     return export_to(run, output, database, overwrite=force)
+
+
+@tasks_app.callback(invoke_without_command=True)
+@models_app.callback(invoke_without_command=True)
+def print_help(context: typer.Context) -> int:
+    """Print the help of a group when there is no command."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+    return DONE
 
 
 @tasks_app.command("list")

@@ -19,13 +19,13 @@ def list_known(*, json_output: bool) -> int:
         print(json.dumps([_data(row) for row in rows], ensure_ascii=False))
         return DONE
     width = max(len(row.name) for row in rows)
-    print(f"  {'name':<{width}}  {'kind':<9}  {'here':<4}  {'size':>7}  {'context':>7}  model")
+    print(f"  {'name':<{width}} {'kind':<9} {'here':>7} {'context':>7} model")
     for row in rows:
-        size = "" if row.file_bytes is None else _size(row.file_bytes)
+        here = "no" if not row.available else "yes" if row.file_bytes is None else _size(row.file_bytes)
         context = "" if row.context is None else str(row.context)
         print(
-            f"{'*' if row.default else ' '} {visible(row.name):<{width}}  {row.kind or '':<9}"
-            f"  {'yes' if row.available else 'no':<4}  {size:>7}  {context:>7}  {visible(row.title)}"
+            f"{'*' if row.default else ' '} {visible(row.name):<{width}} {row.kind or '':<9}"
+            f" {here:>7} {context:>7} {visible(row.title)}"
         )
     print("* is used without -m. salt-tui models check NAME says how to fetch one that is not here.")
     print(f"Your own entries go to {visible(str(user_models_file()))}")

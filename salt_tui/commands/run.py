@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -14,12 +16,12 @@ from typing import Self
 
 from rich.console import Console
 
-from salt_tui.commands.failures import DONE, FAILED, INTERRUPTED, say
+from salt_tui.commands.failures import DONE, FAILED, INTERRUPTED, describe_failure, say, shortened
 from salt_tui.commands.report import print_summary
 from salt_tui.display.plain_display import PlainDisplay
 from salt_tui.display.rich_display import RichDisplay
 from salt_tui.paths import database_path
-from salt_tui.runner.events import RunEvent
+from salt_tui.runner.events import RunEnded, RunEvent, RunStarted
 from salt_tui.runner.experiment import Experiment, ReadyRun
 from salt_tui.runner.opened_model import close_run
 from salt_tui.runner.preparation import prepare_run
@@ -28,10 +30,14 @@ from salt_tui.runner.report_json import run_data
 from salt_tui.runner.request import RunRequest
 from salt_tui.runner.resumption import prepare_resume
 from salt_tui.store.queries import open_queries
+from salt_tui.visible_text import visible
 
 Emit = Callable[[RunEvent], None]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+CLEANING_SECONDS = 3.0
+"""Ending the model process and the database takes two seconds at most."""
 
 
 class NoDisplay:
@@ -78,21 +84,80 @@ def run_again(
         path,
         display,
         json_output=json_output,
+        resumed=stored.run,
     )
 
 
-def _compute(prepare: Callable[[Emit], ReadyRun], database: Path, display: str | None, *, json_output: bool) -> int:
-    with StopSignals() as signals, _display(display) as show:
-        ready = prepare(show)
-        signals.computing = True
-        try:
-            state = Experiment(ready, show, signals.stop).run()
-        finally:
-            close_run(ready)
-    if state != "finished":
-        say(f"run {ready.run} {state}; go on with: salt-tui resume {ready.run}{_database_option(database)}")
-    _print_result(database, ready.run, json_output=json_output)
-    return {"finished": DONE, "interrupted": INTERRUPTED}.get(state, FAILED)
+def _compute(
+    prepare: Callable[[Emit], ReadyRun],
+    database: Path,
+    display: str | None,
+    *,
+    json_output: bool,
+    resumed: int | None = None,
+) -> int:
+    watch = _RunWatch()
+    try:
+        with StopSignals() as signals, _display(display) as show:
+
+            def emit(event: RunEvent) -> None:
+                watch(event)
+                # What is stored ends in order, from the moment on at which it has a number.
+                signals.computing = signals.computing or isinstance(event, RunStarted)
+                show(event)
+
+            ready = prepare(emit)
+            try:
+                Experiment(ready, emit, signals.stop).run()
+            finally:
+                close_run(ready)
+    except BaseException as error:
+        reason, code = describe_failure(error)
+        run = watch.run or (resumed if code == INTERRUPTED else None)
+        if run is None:
+            raise
+        _say_unfinished(run, database, "interrupted" if code == INTERRUPTED else f"failed: {reason}")
+        return code
+    ended = watch.ended
+    if ended.state != "finished":
+        message = f": {ended.message}" if ended.message else ""
+        _say_unfinished(ended.run, database, f"{ended.state}{message}")
+    _print_result(database, ended.run, json_output=json_output)
+    return {"finished": DONE, "interrupted": INTERRUPTED}.get(ended.state, FAILED)
+
+
+class _RunWatch:
+    """Remembers the number of the run and how it ended."""
+
+    def __init__(self) -> None:
+        self.run: int | None = None
+        self._ended: RunEnded | None = None
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take one event."""
+        if isinstance(event, RunStarted):
+            self.run = event.run
+        elif isinstance(event, RunEnded):
+            self._ended = event
+
+    @property
+    def ended(self) -> RunEnded:
+        """The last event; every run that did not raise has sent it."""
+        if self._ended is None:
+            raise RuntimeError("the run stopped without saying how it ended")
+        return self._ended
+
+
+def _say_unfinished(run: int, database: Path, how: str) -> None:
+    # The command is whole, however long the reason is.
+    command = visible(resume_command(run, database))
+    print(f"salt-tui: {shortened(f'run {run} {how}')}; go on with: {command}", file=sys.stderr)
+
+
+def resume_command(run: int, database: Path) -> str:
+    """Return the command that goes on with a run, for a shell."""
+    option = [] if database == database_path() else ["--db", str(database)]
+    return shlex.join(["salt-tui", "resume", str(run), *option])
 
 
 def _print_result(database: Path, run: int, *, json_output: bool) -> None:
@@ -101,10 +166,6 @@ def _print_result(database: Path, run: int, *, json_output: bool) -> None:
         print(json.dumps(run_data(report), ensure_ascii=False, allow_nan=False))
     else:
         print_summary(report)
-
-
-def _database_option(database: Path) -> str:
-    return "" if database == database_path() else f" --db {database}"
 
 
 def _display(wanted: str | None) -> RichDisplay | PlainDisplay | NoDisplay:
@@ -118,13 +179,15 @@ def _display(wanted: str | None) -> RichDisplay | PlainDisplay | NoDisplay:
 class StopSignals:
     """Lets the first Ctrl+C, SIGTERM or SIGHUP end a computing run in order, and a second one break off.
 
-    While the model still loads nothing has been stored, so the first breaks off at once.
+    While the model still loads nothing has been stored, so the first breaks off at once; while that is cleaned up,
+    more of them change nothing.
     """
 
     def __init__(self) -> None:
         self.stop = threading.Event()
         self.computing = False
         self._before: dict[int, object] = {}
+        self._broken_off = -CLEANING_SECONDS
 
     def __enter__(self) -> Self:
         """Take the signals over."""
@@ -137,6 +200,8 @@ class StopSignals:
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal returned
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if not self.computing or self.stop.is_set():
+        if self.computing and not self.stop.is_set():
+            self.stop.set()
+        elif time.monotonic() - self._broken_off >= CLEANING_SECONDS:
+            self._broken_off = time.monotonic()
             raise KeyboardInterrupt
-        self.stop.set()

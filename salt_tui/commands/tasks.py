@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE
+from salt_tui.commands.line_width import broken_lines, line_width
+from salt_tui.runner.errors import UsageError
 from salt_tui.runner.problem_files import solve_problems
-from salt_tui.runner.request import method_of
+from salt_tui.runner.request import MAXIMUM_SHOTS, method_of
 from tasks.answer import split_reference
 from tasks.parameters import format_parameter, level_parameters
 from tasks.problems import draw_problems
@@ -40,7 +42,7 @@ def list_tasks(*, json_output: bool) -> int:
         return DONE
     width = max(len(name) for name in TASKS)
     for task in TASKS.values():
-        print(f"{task.name:<{width}}  {task.description}")
+        _print_broken(f"{task.name:<{width}}  {task.description}", " " * (width + 2))
     return DONE
 
 
@@ -58,6 +60,8 @@ def show_task(
     task = get_task(name)
     method = method_of(method_name)
     count = DEFAULT_SHOTS if shots is None else shots
+    if not 0 <= count <= MAXIMUM_SHOTS:
+        raise UsageError(f"--shots {count}: 0 to {MAXIMUM_SHOTS}")
     values = level_parameters(task, difficulty, parameters)
     problem = draw_problems(task, difficulty, values, seed, 1, count).problems[0]
     reference = split_reference(task, problem.reference)
@@ -78,17 +82,19 @@ def show_task(
         }
         print(json.dumps(data, ensure_ascii=False))
         return DONE
-    print(f"{task.title}: {task.description}")
+    _print_broken(f"{task.title}: {task.description}", "  ")
     for parameter in task.parameters:
         bounds = (
             f"{parameter.minimum}..{parameter.maximum}"
             if isinstance(parameter, RangeParameter)
             else ",".join(parameter.choices)
         )
-        print(f"  {parameter.name}={texts[parameter.name]}  ({parameter.description}; allowed: {bounds})")
-    print(f"An atom depends on: {task.dependence.inputs}")
+        value = texts[parameter.name]
+        allowed = "any of these" if value == bounds else bounds
+        _print_broken(f"  {parameter.name}={value}  ({parameter.description}; allowed: {allowed})", "    ")
+    _print_broken(f"An atom depends on: {task.dependence.inputs}", "  ")
     if task.dependence.earlier_atoms:
-        print(f"and on earlier atoms: {task.dependence.earlier_atoms}")
+        _print_broken(f"and on earlier atoms: {task.dependence.earlier_atoms}", "  ")
     for turn in turns:
         print(f"\n[{turn.role}]\n{turn.content}")
     print(f"\n[reference: {len(reference.atoms)} atoms in {len(reference.lines)} lines]\n{problem.reference}")
@@ -100,3 +106,8 @@ def solve_file(name: str, file: Path) -> int:
     for reference in solve_problems(name, file):
         print(json.dumps(reference, ensure_ascii=False))
     return DONE
+
+
+def _print_broken(text: str, indent: str) -> None:
+    for line in broken_lines(text, line_width(), indent):
+        print(line)

@@ -43,8 +43,8 @@ class PlainDisplay:
                 self._answer(event)
             case Notice():
                 self._say(f"note: {visible(event.text)}")
-            case RunEnded():
-                self._say(f"run {event.run} {event.state}{f': {visible(event.message)}' if event.message else ''}")
+            case RunEnded() if event.state == "finished":  # the command says why a run did not finish
+                self._say(f"run {event.run} finished")
 
     def _answer(self, event: AnswerFinished) -> None:
         task = self._view.tasks[event.task]

@@ -21,11 +21,14 @@ FRAMES_PER_SECOND = 8
 GROUP = 10
 """A blank after every ten atoms keeps positions countable; two blanks part the lines of an answer."""
 
-LABEL_COLUMNS = 14
-"""Columns of the name of the task in an answer row."""
+BAR_COLUMNS = 24
+"""Columns of a task's progress bar, where there is room."""
 
-SIDE_COLUMNS = LABEL_COLUMNS + 20
-"""Columns beside the atoms of an answer row: task, number, counts, status."""
+LABEL_COLUMNS = 14
+"""Columns of the name of the task in an answer row, where there is room."""
+
+NUMBER_COLUMNS = 6
+"""Columns of the number of the answer, with a blank on either side."""
 
 FIXED_ROWS = 7
 """Rows of the display that are not answers: title, legend, notices."""
@@ -73,7 +76,7 @@ def render_run(view: RunView, width: int, height: int) -> RenderableType:
     parts: list[RenderableType] = [_title(view, width)]
     if view.started is None:
         return Group(*parts, *_notices(view, width))
-    parts.append(_tasks(view))
+    parts.append(_tasks(view, width))
     parts.append(_legend(width))
     room = max(3, height - FIXED_ROWS - len(view.tasks) - len(view.notices))
     rows: list[Text] = []
@@ -96,7 +99,7 @@ def _title(view: RunView, width: int) -> Text:
     left = view.remaining_seconds()
     right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {_clock(left)}"
     text = f"run {started.run} · {visible(started.model)} · {started.device} · width {started.width}"
-    return Text(f"{visible(text, max(20, width - len(right) - 2))}  {right}", no_wrap=True, style="bold")
+    return Text(f"{visible(text, max(5, width - len(right) - 2))}  {right}", no_wrap=True, style="bold")
 
 
 def _clock(seconds: float | None) -> str:
@@ -107,17 +110,24 @@ def _clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def _tasks(view: RunView) -> Table:
+def _tasks(view: RunView, width: int) -> Table:
+    """Draw a row per task: name, bar, answers, atoms; narrow, without bar, then without atoms, with a cut name."""
+    rows = [(task, f"{task.done}/{task.total}", _so_far(task)) for task in view.tasks.values()]
+    name = max((len(task.name) for task, _, _ in rows), default=0)
+    count = max((len(done) for _, done, _ in rows), default=0)
+    atoms = max((len(so_far) for _, _, so_far in rows), default=0)
+    bar = min(BAR_COLUMNS, width - name - count - atoms - 3)
+    wide = name + count + atoms + 2 <= width
     table = Table.grid(padding=(0, 1))
-    for _ in range(4):
-        table.add_column(no_wrap=True)
-    for task in view.tasks.values():
-        table.add_row(
-            task.name,
-            ProgressBar(total=max(1, task.total), completed=task.done, width=24),
-            f"{task.done}/{task.total}",
-            _so_far(task),
-        )
+    for task, done, so_far in rows:
+        cells: list[RenderableType] = [task.name if wide else visible(task.name, max(4, width - count - 1)), done]
+        if bar >= GROUP:
+            cells.insert(1, ProgressBar(total=max(1, task.total), completed=task.done, width=bar))
+        if wide:
+            cells.append(so_far)
+        table.add_row(*cells)
+    for column in table.columns:
+        column.no_wrap = True
     return table
 
 
@@ -128,19 +138,25 @@ def _so_far(task: TaskView) -> str:
 
 
 def _legend(width: int) -> Text:
-    words = Text(no_wrap=True, overflow="crop")
-    for status, glyph in GLYPHS.items():
-        words.append(f"{glyph} {status}  ", style="dim")
-    words.append("p(max) 0", style="dim")
+    """Explain the shades and as many marks as fit; the scale comes first, as nothing else on the screen explains it."""
+    marks = [f"{glyph} {status} " for status, glyph in GLYPHS.items()]
+    roomy = sum(map(len, marks)) + len("p(max) 01") + len(SHADES) <= width
+    scale = Text("p(max) 0" if roomy else "p 0", style="dim")
     for step in range(len(SHADES)):
-        words.append(" ", style=cell_style("correct", (step + 0.5) / len(SHADES)))
-    words.append("1", style="dim")
-    words.truncate(width)
-    return words
+        scale.append(" ", style=cell_style("correct", (step + 0.5) / len(SHADES)))
+    scale.append("1")
+    words = Text(no_wrap=True, overflow="crop")
+    for mark in marks:
+        if words.cell_len + len(mark) + scale.cell_len > width:
+            break
+        words.append(mark, style="dim")
+    return words.append_text(scale)
 
 
 def _answer_rows(answer: AnswerView, width: int) -> list[Text]:
-    columns = max(GROUP, width - SIDE_COLUMNS)
+    label = max(0, min(LABEL_COLUMNS, width - NUMBER_COLUMNS - GROUP))
+    head = f"{answer.task[:label]:<{label}} {answer.position:>4} " if width >= NUMBER_COLUMNS + GROUP else ""
+    columns = width - len(head)
     atoms = [Text(no_wrap=True, overflow="crop")]
     for number, (_, cells) in enumerate(sorted(answer.lines.items())):
         for column, (status, confidence) in enumerate(cells):
@@ -150,9 +166,11 @@ def _answer_rows(answer: AnswerView, width: int) -> list[Text]:
                 gap = ""
             atoms[-1].append(gap)
             atoms[-1].append(GLYPHS[status], style=cell_style(status, confidence))
-    atoms[-1].append_text(_answer_end(answer))
-    heads = [f"{answer.task[:LABEL_COLUMNS]:<{LABEL_COLUMNS}} {answer.position:>4} "]
-    heads += [" " * len(heads[0])] * (len(atoms) - 1)
+    end = _answer_end(answer)
+    if atoms[-1].cell_len + end.cell_len > columns:
+        atoms.append(Text(no_wrap=True, overflow="crop"))
+    atoms[-1].append_text(end)
+    heads = [head] + [" " * min(len(head), max(0, width - row.cell_len)) for row in atoms[1:]]
     return [Text(head, no_wrap=True, overflow="crop").append_text(row) for head, row in zip(heads, atoms, strict=True)]
 
 

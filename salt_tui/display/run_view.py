@@ -110,8 +110,6 @@ class RunView:
                 self.notices.append(event.text)
             case RunEnded():
                 self.ended = event
-                if event.message:
-                    self.notices.append(event.message)
 
     def tokens_per_second(self) -> float | None:
         """Mean rate of the last `RATE_SECONDS`; None before there is one."""

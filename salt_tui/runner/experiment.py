@@ -136,9 +136,11 @@ class Experiment:
         except (EngineError, RunFailedError) as error:
             return self._end("failed", str(error))
         except BaseException as error:
+            # A second Ctrl+C breaks off, which is no failure.
+            state: RunState = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             # A full disk refuses this too; the lease then dies with the process.
             with contextlib.suppress(StoreError):
-                self._store.release(self._ready.run, "failed", str(error))
+                self._store.release(self._ready.run, state, str(error) or None)
             raise
         return self._end("interrupted" if self._waiting or self._flights else "finished", None)
 

@@ -1,0 +1,104 @@
+"""Standard streams that cannot surprise: closed, full, without a reader, or in an encoding without our glyphs."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+from salt_tui.commands.failures import DONE, report_failure
+
+_ESCAPE = "salt-tui-escape"
+
+
+class OutputStream(io.TextIOWrapper):
+    """A stdout whose errors say that they are its own."""
+
+    def write(self, text: str, /) -> int:
+        """Write; raises `OSError` with a file name."""
+        try:
+            return super().write(text)
+        except OSError as error:
+            raise _named(error) from error
+
+    def flush(self) -> None:
+        """Flush; raises `OSError` with a file name."""
+        try:
+            super().flush()
+        except OSError as error:
+            raise _named(error) from error
+
+
+class TalkStream(io.TextIOWrapper):
+    """A stderr whose loss stops nothing: what cannot be written any more is dropped."""
+
+    def write(self, text: str, /) -> int:
+        """Write what can be written."""
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with suppress(OSError):
+            super().flush()
+
+
+def prepare_streams() -> None:
+    r"""Open closed standard streams on the null device, and spell out what their encodings lack as ``\uXXXX``.
+
+    A closed descriptor would be given to the next file that is opened, such as the database, and ``print`` would send
+    talk to stdout.  The spelling is that of JSON, so that an object stays one in every encoding.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number that is free
+    codecs.register_error(_ESCAPE, _escaped)
+    # The former objects go on as `sys.__stdout__` and `sys.__stderr__`, on which Textual draws.
+    sys.stdout = _stream(OutputStream, sys.stdout, 1)
+    sys.stderr = _stream(TalkStream, sys.stderr, 2)
+
+
+def finish_output(code: int) -> int:
+    """Write what stdout still buffers and return the exit code: 1 instead of 0 where that failed.
+
+    A reader that has left (``| head``) is no failure.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try again, and complain, when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if code == DONE and not isinstance(error, BrokenPipeError):
+            return report_failure(error)
+    return code
+
+
+def _stream(kind: type[io.TextIOWrapper], former: TextIO | None, descriptor: int) -> io.TextIOWrapper:
+    if not isinstance(former, io.TextIOWrapper):
+        raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
+        return kind(raw, encoding="utf-8", errors=_ESCAPE, line_buffering=True)
+    former.reconfigure(errors=_ESCAPE)
+    return kind(
+        former.buffer,
+        encoding=former.encoding,
+        errors=_ESCAPE,
+        line_buffering=former.line_buffering,
+        write_through=former.write_through,
+    )
+
+
+def _named(error: OSError) -> OSError:
+    return OSError(error.errno, error.strerror, "standard output")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
