@@ -23,7 +23,7 @@ from salt_tui.commands.report_tables import (
 )
 from salt_tui.commands.text_tables import TextTable
 from salt_tui.paths import database_path
-from salt_tui.runner.report import RunReport, report_digest, report_rows, report_run
+from salt_tui.runner.report import RunReport, report_analyses, report_digest, report_rows, report_run
 from salt_tui.runner.report_json import report_data, row_record
 from salt_tui.runner.report_rows import ReportRow
 from salt_tui.runner.row_selection import RowSelection
@@ -32,8 +32,8 @@ from salt_tui.visible_text import visible
 MANY_ATOMS = 200_000
 """1,000 draws of the usual rows of more atoms than this take longer than a minute."""
 
-_LINE = 100
-"""Columns that a sentence takes at most, on a terminal."""
+_LINE = 80
+"""Columns that a line takes at most, and where the terminal's width is unknown."""
 
 
 def print_report(name: str, database: Path | None, output: str, selection: RowSelection, *, chosen: bool) -> int:
@@ -59,7 +59,8 @@ def print_report(name: str, database: Path | None, output: str, selection: RowSe
         return DONE
     rows = report_rows(path, report.run.run, selection)
     if output == "json":
-        print(json.dumps(report_data(report, rows, selection), ensure_ascii=False, allow_nan=False))
+        analyses = report_analyses(path, report.run.run, selection.rows.draws)
+        print(json.dumps(report_data(report, rows, selection, analyses), ensure_ascii=False, allow_nan=False))
     elif output == "csv":
         _print_csv(rows)
     else:
@@ -70,7 +71,7 @@ def print_report(name: str, database: Path | None, output: str, selection: RowSe
 
 def print_summary(report: RunReport) -> None:
     """Print what a run found: a table of tasks, what was left out, and why values are missing."""
-    print(title_of(report))
+    _print_lines(_wrapped([title_of(report)]))
     _print_lines(summary_table(report).as_text())
     _print_lines(_wrapped(summary_notes(report)))
 
@@ -79,7 +80,7 @@ def _print_tables(
     title: str, tables: Sequence[TextTable], notes: Sequence[str], answers: Sequence[str], output: str
 ) -> None:
     markdown = output == "md"
-    print(f"## {title}" if markdown else title)
+    _print_lines([f"## {title}"] if markdown else _wrapped([title]))
     for table in tables:
         print()
         if markdown:
@@ -96,10 +97,12 @@ def _print_tables(
 
 
 def _wrapped(lines: Iterable[str]) -> Iterable[str]:
-    width = min(shutil.get_terminal_size().columns, _LINE) if sys.stdout.isatty() else _LINE
+    width = max(min(shutil.get_terminal_size((_LINE, 24)).columns, _LINE), 20)
     for line in lines:
-        # A number without an interval leaves two spaces behind.
-        yield from textwrap.wrap(" ".join(line.split()), width, subsequent_indent="  ")
+        # A number without an interval leaves two spaces behind.  Paths and names of metrics stay whole.
+        yield from textwrap.wrap(
+            " ".join(line.split()), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
 
 
 def _warnings(report: RunReport) -> list[str]:

@@ -71,7 +71,9 @@ def _best(rows: list[ReportRow], metric: str, what: str, name: Callable[[ReportR
     winners = [row for row in rows if metric in (row.best_function if what == "function" else row.best_map)]
     if winners:
         value = number(winners[0].values[metric].mean.value)
-        return f"{name(winners[0])} wins in {title}, {value} (paired tests over tasks, p < .05)."
+        count = sum(metric in (row.winning_function if what == "function" else row.winning_map) for row in rows)
+        rank = f"best median of {count} that win " if count > 1 else ""
+        return f"{name(winners[0])} wins in {title}, {value} ({rank}paired tests over tasks, p < .05)."
     known = [(mean.value, name(row)) for row in rows if (mean := row.values[metric].mean).value is not None]
     if not known:
         return f"none has a {title}: {rows[0].values[metric].mean.reason}."

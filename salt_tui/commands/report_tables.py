@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isinf
 
-from salt_tui.commands.text_tables import BEST, TextTable, interval_text, number, value_text, with_interval
+from salt_tui.commands.text_tables import BEST, WINNER, TextTable, interval_text, number, value_text, with_interval
 from salt_tui.runner.report import RATES, RunDigest, RunReport, TaskReport
 from salt_tui.runner.report_rows import USUAL_MAP, ReportRow
 from salt_tui.runner.task_scores import RAW
@@ -41,6 +41,9 @@ _ROW_HEADS = {
     "euro_auc": "EURO",
 }
 
+_HEADS_OF_SHOWN = {"ece": f"{'ECE ↓':<16}", "brier": "Brier↓", "auroc": f"{'AUROC ↑':<16}", "auroc_micro": "micro↑"}
+_SHOWN = tuple(_HEADS_OF_SHOWN)
+
 
 def title_of(report: RunReport) -> str:
     """Return the line that names a run."""
@@ -63,8 +66,10 @@ def summary_notes(report: RunReport) -> list[str]:
             f"{task.task}: no {', '.join(RATE_HEADS[rate] for rate in rates)}: {reason}"
             for reason, rates in _by_reason(task).items()
         )
-    notes.append("ECE and AUROC: of atoms by raw max_probability. Lower ECE and redundancy are better,")
-    notes.append("higher precision, recall and AUROC (0.5 is chance; micro: inside answers).")
+    notes.append(
+        f"ECE and AUROC: of atoms by raw {HEADLINE_FUNCTION}. Lower ECE and redundancy are better, higher precision,"
+        " recall and AUROC (0.5 is chance; micro: inside answers)."
+    )
     notes.extend(f"warning: {visible(warning)}" for warning in report.run.record.warnings)
     return notes
 
@@ -165,13 +170,13 @@ def which_function(digest: RunDigest) -> TextTable:
         rows.append(
             (
                 row.function,
-                _marked(row, "auroc", row.best_function, interval=True),
-                _marked(row, "auroc_micro", row.best_function),
-                _marked(row, "prr", row.best_function),
-                _marked(row, "ece", row.best_function),
-                _marked(mapped, "ece", mapped.best_function),
-                _marked(mapped, "brier", mapped.best_function),
-                _marked(mapped, "euro_auc", mapped.best_function),
+                _marked(row, "auroc", "function", interval=True),
+                _marked(row, "auroc_micro", "function"),
+                _marked(row, "prr", "function"),
+                _marked(row, "ece", "function"),
+                _marked(mapped, "ece", "function"),
+                _marked(mapped, "brier", "function"),
+                _marked(mapped, "euro_auc", "function"),
             )
         )
     heads = ("function", f"{'AUROC ↑':<17}", "micro ↑", "PRR ↑", "ECE ↓", "ECE′↓", "Brier′↓", "EURO′↑")
@@ -189,11 +194,11 @@ def which_map(digest: RunDigest) -> TextTable:
     rows = tuple(
         (
             "raw" if row.calibrator == RAW else row.calibrator,
-            _marked(row, "ece", row.best_map, interval=True),
-            _marked(row, "brier", row.best_map),
-            _marked(row, "nll", row.best_map),
-            _marked(row, "auroc", row.best_map),
-            _marked(row, "euro_auc", row.best_map),
+            _marked(row, "ece", "map", interval=True),
+            _marked(row, "brier", "map"),
+            _marked(row, "nll", "map"),
+            _marked(row, "auroc", "map"),
+            _marked(row, "euro_auc", "map"),
         )
         for row in chosen
     )
@@ -281,22 +286,18 @@ def rows_tables(rows: Sequence[ReportRow], by: str | None) -> list[TextTable]:
 
 
 def _rows_table(title: str, rows: Sequence[ReportRow], head: str, label: Callable[[ReportRow], str]) -> TextTable:
-    def best(row: ReportRow) -> Sequence[str]:
-        return row.best_map if head == "map" else row.best_function if head == "function" else ()
-
+    # Of slices not Brier: names of tasks and large counts would not fit 80 columns beside it.
+    shown = ("ece", "auroc", "auroc_micro") if head not in {"function", "map"} else _SHOWN
     cells = tuple(
         (
             label(row),
             str(row.n),
             value_text(row.values["accuracy"].mean),
-            _marked(row, "ece", best(row), interval=True),
-            _marked(row, "brier", best(row)),
-            _marked(row, "auroc", best(row), interval=True),
-            _marked(row, "auroc_micro", best(row)),
+            *(_marked(row, metric, head, interval=metric in {"ece", "auroc"}) for metric in shown),
         )
         for row in rows
     )
-    heads = (head, "n", "right", f"{'ECE ↓':<17}", "Brier↓", f"{'AUROC ↑':<17}", "micro↑")
+    heads = (head, "n", "right", *(_HEADS_OF_SHOWN[metric] for metric in shown))
     notes = list(dict.fromkeys(filter(None, [undefined_text(rows), left_out_text(rows)])))
     if head in {"function", "map"}:
         notes.extend(_best_note(rows, head))
@@ -384,11 +385,16 @@ def _counts(task: TaskReport) -> tuple[str, ...]:
     return (task.task, f"{task.answers}/{task.planned}", str(task.atoms), str(task.correct))
 
 
-def _marked(row: ReportRow, metric: str, best: Sequence[str], *, interval: bool = False) -> str:
+def _marked(row: ReportRow, metric: str, what: str, *, interval: bool = False) -> str:
+    """Return a value and before it whether its function or map wins; of parts of a slice none does."""
+    winning, best = {
+        "function": (row.winning_function, row.best_function),
+        "map": (row.winning_map, row.best_map),
+    }.get(what, ((), ()))
     mean = row.values[metric].mean
     text = with_interval(mean, row.intervals.get(metric)) if interval else value_text(mean)
     partial = mean.value is not None and bool(row.values[metric].left_out)
-    mark = BEST if metric in best else PARTIAL if partial else " "
+    mark = BEST if metric in best else WINNER if metric in winning else PARTIAL if partial else " "
     return f"{mark}{text}"
 
 
@@ -398,8 +404,9 @@ def _best_note(rows: Sequence[ReportRow], what: str) -> list[str]:
         return [f"no {BEST}: the paired test over tasks needs 5, there are {tasks}"] if len(rows) > 1 else []
     if any(row.best_map if what == "map" else row.best_function for row in rows):
         return [
-            f"{BEST} {what} that wins one-sided paired Wilcoxon tests over {tasks} tasks, p < .05, uncorrected;"
-            " of several the best median"
+            f"{BEST} {WINNER} better than some {what} and worse than none, by one-sided paired Wilcoxon tests over"
+            f" {tasks} tasks, p < .05, uncorrected; {BEST} of these the best median over the tasks (the column shows"
+            " means)"
         ]
     return [f"no {BEST}: no {what} is better by the paired Wilcoxon test over {tasks} tasks"]
 

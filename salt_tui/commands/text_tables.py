@@ -9,6 +9,7 @@ from scoring.intervals import Interval
 from scoring.value import Value
 
 BEST = "▲"
+WINNER = "△"
 UNDEFINED = "–"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,13 +68,18 @@ def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
     index, task = columns.index[generated], columns.task[generated]
     scores = columns.confidences[HEADLINE_FUNCTION][generated]
     scored = ~np.isnan(scores) & (columns.status[generated] != _ABSTAINED)
+    calibration = calibration_by_position(scores[scored], correct[scored], index[scored], length[scored], task[scored])
+    history = correctness_by_history(correct, index, columns.generation[generated], task, HISTORY_BINS)
     return CourseOfAnswers(
-        correctness=correctness_by_position(correct, index, length, task).rate,
-        calibration=calibration_by_position(
-            scores[scored], correct[scored], index[scored], length[scored], task[scored]
-        ),
-        history=correctness_by_history(correct, index, columns.generation[generated], task, HISTORY_BINS),
+        correctness=_named(correctness_by_position(correct, index, length, task).rate, columns.task_names),
+        calibration=_named(calibration, columns.task_names),
+        history=_named(history, columns.task_names),
     )
+
+
+def _named(curve: Curve, tasks: Sequence[str]) -> Curve:
+    """Return the curve with the names of its tasks in place of their codes."""
+    return replace(curve, tasks={tasks[int(code)]: values for code, values in curve.tasks.items()})
 
 
 def rate_intervals(columns: UnitColumns, draws: int) -> dict[str, RateIntervals]:

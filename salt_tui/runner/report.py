@@ -29,13 +29,20 @@ from salt_tui.store.queries import open_queries
 from salt_tui.store.results import StoredRun, TaskCounts, UnitColumns
 from scoring.confidence import HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, UnitCounts, mean_over_tasks
-from scoring.value import Value
+from scoring.value import Value, undefined
 
 RATES = ("precision", "recall", "redundancy", "ece", "auroc_macro", "auroc_micro")
 """The headline values of a task; ECE and AUROC are those of raw `HEADLINE_FUNCTION` over atoms."""
 
 DIGEST_METRICS = ("accuracy", "ece", "brier", "nll", "auroc", "auroc_micro", "prr", "euro_auc")
 """What the tables of a digest show; the others are in the rows."""
+
+GRANULARITY_METRICS = ("accuracy", "ece", "auroc", "auroc_micro", "prr")
+"""What is compared between atoms, lines and whole answers."""
+
+NO_FINISHED_ANSWER = "no finished answer"
+NO_ANSWER_COUNTS = "no answer that counts"
+"""All finished answers failed, were cancelled or ran out of context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,19 @@ class RunDigest:
     rates: Mapping[str, RateIntervals]
     says: Mapping[str, float]
     course: CourseOfAnswers
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnalyses:
+    """What JSON adds to the chosen rows; always of the whole run.
+
+    Attributes:
+        course: how atoms change along an answer.
+        granularities: raw headline function over atoms, lines and whole answers.
+    """
+
+    course: CourseOfAnswers
+    granularities: tuple[ReportRow, ...]
 
 
 def report_run(database: Path, name: str) -> RunReport:
@@ -159,10 +179,38 @@ def report_digest(database: Path, report: RunReport, draws: int) -> RunDigest:
     )
 
 
+def report_analyses(database: Path, run: int, draws: int) -> RunAnalyses:
+    """Measure the course of answers, and atoms beside lines and whole answers.
+
+    Args:
+        database: the file.
+        run: its number.
+        draws: bootstrap resamples; 0 for no intervals.
+
+    Raises:
+        StoreError: no such file or run.
+    """
+    choice = RowChoice({HEADLINE_FUNCTION: (RAW,)}, GRANULARITY_METRICS, draws, ("ece", "auroc"))
+    with open_queries(database) as queries, queries.snapshot():
+        found = {unit: queries.unit_columns(run, unit, (HEADLINE_FUNCTION,)) for unit in GRANULARITIES}
+    rows = tuple(row for columns in found.values() for row in measure_rows(columns, choice))
+    return RunAnalyses(course_of_answers(found["atom"]), rows)
+
+
 def _task_report(counts: TaskCounts, columns: UnitColumns) -> TaskReport:
     units = UnitCounts(counts.correct, counts.wrong, counts.missing, counts.redundant, counts.abstained)
     raw = raw_scores(columns, task_units(columns, counts.task), HEADLINE_FUNCTION)
     metrics = measure(raw, ("ece", "auroc", "auroc_micro"))
+    values = {
+        "precision": units.precision,
+        "recall": units.recall,
+        "redundancy": units.redundancy,
+        "ece": metrics["ece"],
+        "auroc_macro": metrics["auroc"],
+        "auroc_micro": metrics["auroc_micro"],
+    }
+    if counts.done <= counts.left_out:
+        values = dict.fromkeys(RATES, undefined(NO_ANSWER_COUNTS if counts.done else NO_FINISHED_ANSWER))
     return TaskReport(
         task=counts.task,
         answers=counts.done,
@@ -171,13 +219,6 @@ def _task_report(counts: TaskCounts, columns: UnitColumns) -> TaskReport:
         atoms=units.generated,
         correct=units.correct,
         reference_atoms=counts.reference_atoms,
-        values={
-            "precision": units.precision,
-            "recall": units.recall,
-            "redundancy": units.redundancy,
-            "ece": metrics["ece"],
-            "auroc_macro": metrics["auroc"],
-            "auroc_micro": metrics["auroc_micro"],
-        },
+        values=values,
         statuses=dict(counts.statuses),
     )

@@ -6,9 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from salt_tui.runner.report import RATES, RunReport, TaskReport
+from salt_tui.runner.findings import CourseOfAnswers, atoms_against_lines
+from salt_tui.runner.report import RATES, RunAnalyses, RunReport, TaskReport
 from salt_tui.runner.report_rows import ReportRow
 from salt_tui.runner.row_selection import RowSelection
+from scoring.analyses_position import Curve
 from scoring.benchmark_intervals import RESAMPLED
 from scoring.correctness import TaskMean
 from scoring.intervals import Interval
@@ -35,9 +37,16 @@ def run_data(report: RunReport) -> dict[str, Any]:
     }
 
 
-def report_data(report: RunReport, rows: Sequence[ReportRow], selection: RowSelection) -> dict[str, Any]:
+def report_data(
+    report: RunReport, rows: Sequence[ReportRow], selection: RowSelection, analyses: RunAnalyses
+) -> dict[str, Any]:
     """Return the object of ``report --format json``."""
-    data = {**run_data(report), "rows": [row_data(row) for row in rows], "draws": selection.rows.draws}
+    data = {
+        **run_data(report),
+        "rows": [row_data(row) for row in rows],
+        "analyses": analyses_data(analyses),
+        "draws": selection.rows.draws,
+    }
     if selection.left_out:
         data["rows_left_out"] = {"count": selection.left_out, "reason": "not usual; --full measures every row"}
     return data
@@ -64,9 +73,27 @@ def row_data(row: ReportRow) -> dict[str, Any]:
             }
             for task, inside in row.inside_answers.items()
         },
+        "winning_function": list(row.winning_function),
+        "winning_map": list(row.winning_map),
         "best_function": list(row.best_function),
         "best_map": list(row.best_map),
         "notes": list(row.notes),
+    }
+
+
+def analyses_data(analyses: RunAnalyses) -> dict[str, Any]:
+    """Return what the tables say about the course of an answer and about atoms, lines and whole answers.
+
+    A number of a curve is None in a part without units.
+    """
+    course = analyses.course
+    return {
+        "position": _position(course),
+        "history": _curve(course.history),
+        "granularity": {
+            "rows": [row_data(row) for row in analyses.granularities],
+            "atoms_against_lines": {metric: _against_lines(analyses, metric) for metric in ("ece", "auroc")},
+        },
     }
 
 
@@ -96,6 +123,41 @@ def row_record(row: ReportRow) -> dict[str, str | int | float | None]:
 def why(mean: TaskMean) -> str:
     """Return why no task has a value; the reason alone where all share it."""
     return "; ".join(dict.fromkeys(mean.left_out.values())) or mean.mean.reason or ""
+
+
+def _position(course: CourseOfAnswers) -> dict[str, Any]:
+    data = _curve(course.correctness)
+    error = course.calibration
+    nothing = [None] * len(data["n"])
+    data["ece"] = list(error.mean) or nothing
+    for task, curve in data["tasks"].items():
+        curve["ece"] = list(error.tasks[task].value) if task in error.tasks else nothing
+    return data
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    units = [task.units for task in curve.tasks.values()]
+    return {
+        "edges": list(curve.edges),
+        "n": [sum(counts) for counts in zip(*units, strict=True)] if units else [0] * len(curve.mean),
+        "accuracy": list(curve.mean),
+        "tasks": {name: {"n": list(task.units), "accuracy": list(task.value)} for name, task in curve.tasks.items()},
+    }
+
+
+def _against_lines(analyses: RunAnalyses, metric: str) -> dict[str, Any] | None:
+    compared = atoms_against_lines(analyses.granularities, metric)
+    if compared is None:
+        return None
+    means = compared.overall
+    return {
+        "tasks": means.pairs,
+        "atoms": means.first.value,
+        "lines": means.second.value,
+        "p_atoms_better": means.p_first_better.value,
+        "p_lines_better": means.p_second_better.value,
+        **({} if means.first.reason is None else {"reason": means.first.reason}),
+    }
 
 
 def _ends(interval: Interval) -> list[float] | None:

@@ -103,8 +103,12 @@ class ReportRow:
         inside_answers: what micro AUROC is made of, per task.
         units_left_out: how many units are not in `n`, by reason; none where it is 0.
         notes: what the fits of the map had to say, with the task.
-        best_function: metrics in which no other function is as good at this granularity and map, by the paired test.
-        best_map: metrics in which no other map is as good at this granularity and function, by the paired test.
+        winning_function: metrics in which this function is a winner at its granularity and map: by one-sided paired
+            Wilcoxon tests over the tasks it is significantly better than some other function and significantly worse
+            than none.  Its mean need not be the best.
+        winning_map: the same among the maps at its granularity and function.
+        best_function: metrics in which this function has, of the winners, the best median over the tasks.
+        best_map: the same among the maps.
     """
 
     granularity: str
@@ -119,6 +123,8 @@ class ReportRow:
     inside_answers: Mapping[str, MicroAuroc]
     units_left_out: Mapping[str, int]
     notes: tuple[str, ...]
+    winning_function: tuple[str, ...] = ()
+    winning_map: tuple[str, ...] = ()
     best_function: tuple[str, ...] = ()
     best_map: tuple[str, ...] = ()
 
@@ -157,7 +163,7 @@ def measure_rows(columns: UnitColumns, choice: RowChoice, parts: Sequence[Part] 
 
 
 def mark_best(rows: Sequence[ReportRow]) -> tuple[ReportRow, ...]:
-    """Say in which metrics a row's function, and its map, is the best that the paired test supports.
+    """Say in which metrics a row's function, and its map, wins the paired tests, and is the best of the winners.
 
     One-sided Wilcoxon tests over the tasks of the run, of every function against every other at the same granularity
     and map, and of every map at the same granularity and function (spec 6); only where all that were measured
@@ -166,7 +172,13 @@ def mark_best(rows: Sequence[ReportRow]) -> tuple[ReportRow, ...]:
     functions = _winners(rows, [(row.granularity, row.calibrator, row.part) for row in rows])
     maps = _winners(rows, [(row.granularity, row.function, row.part) for row in rows])
     return tuple(
-        replace(row, best_function=functions.get(number, ()), best_map=maps.get(number, ()))
+        replace(
+            row,
+            winning_function=tuple(functions.winning[number]),
+            winning_map=tuple(maps.winning[number]),
+            best_function=tuple(functions.best[number]),
+            best_map=tuple(maps.best[number]),
+        )
         for number, row in enumerate(rows)
     )
 
@@ -300,12 +312,19 @@ def _left_out(columns: UnitColumns, function: str, part: Part) -> dict[str, int]
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _winners(rows: Sequence[ReportRow], groups: Sequence[tuple[str, str, str | None]]) -> dict[int, tuple[str, ...]]:
-    """Return the metrics that each row wins inside its group, by the row's number."""
+@dataclass(frozen=True, slots=True)
+class _Winners:
+    """By the number of each row the metrics in which it is a winner inside its group, and the best of the winners."""
+
+    winning: Sequence[list[str]]
+    best: Sequence[list[str]]
+
+
+def _winners(rows: Sequence[ReportRow], groups: Sequence[tuple[str, str, str | None]]) -> _Winners:
     members: dict[tuple[str, str, str | None], list[int]] = {}
     for number, group in enumerate(groups):
         members.setdefault(group, []).append(number)
-    won: dict[int, list[str]] = {}
+    found = _Winners([[] for _ in rows], [[] for _ in rows])
     whole = max(map(len, members.values()), default=0)
     for numbers in members.values():
         if len(numbers) < max(whole, 2) or len(rows[numbers[0]].by_task) < FEWEST_CELLS:
@@ -317,7 +336,9 @@ def _winners(rows: Sequence[ReportRow], groups: Sequence[tuple[str, str, str | N
             cells = {
                 str(number): [values[metric].value for values in rows[number].by_task.values()] for number in numbers
             }
-            best = compare(cells, higher_is_better=higher).best
-            if best is not None:
-                won.setdefault(int(best), []).append(metric)
-    return {number: tuple(metrics) for number, metrics in won.items()}
+            comparison = compare(cells, higher_is_better=higher)
+            for winner in comparison.winners:
+                found.winning[int(winner)].append(metric)
+            if comparison.best is not None:
+                found.best[int(comparison.best)].append(metric)
+    return found

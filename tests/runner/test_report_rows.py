@@ -10,7 +10,7 @@ import pytest
 
 from salt_tui.runner.errors import UsageError
 from salt_tui.runner.findings import course_of_answers, mean_confidences, rate_intervals
-from salt_tui.runner.report import report_digest, report_rows, report_run
+from salt_tui.runner.report import report_analyses, report_digest, report_rows, report_run
 from salt_tui.runner.report_json import report_data, row_data
 from salt_tui.runner.report_rows import EVERYTHING, MAPS, USUAL, RowChoice, mark_best, measure_rows
 from salt_tui.runner.row_selection import select_rows
@@ -181,7 +181,7 @@ def test_the_usual_rows_say_how_many_there_are_beside_them(tmp_path: Path) -> No
     rows = report_rows(database, 1, selection)
     everything = 3 * sum(map(len, EVERYTHING.values()))
     assert len(rows) + selection.left_out == everything
-    data = report_data(report_run(database, "1"), rows, selection)
+    data = report_data(report_run(database, "1"), rows, selection, report_analyses(database, 1, 0))
     assert data["rows_left_out"]["count"] == selection.left_out
     assert {row["calibrator"] for row in data["rows"]} == set(MAPS)
     assert {row["function"] for row in data["rows"]} == set(CONFIDENCE_FUNCTIONS)
