@@ -230,5 +230,5 @@ def _table(value: object, keys: Mapping[str, type], where: str) -> dict[str, Any
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    close = difflib.get_close_matches(name, known, n=1)
     return f'; did you mean "{close[0]}"?' if close else ""
