@@ -27,7 +27,7 @@ def list_known(*, json_output: bool) -> int:
             f"{'*' if row.default else ' '} {visible(row.name):<{width}} {row.kind or '':<9}"
             f" {here:>7} {context:>7} {visible(row.title)}"
         )
-    print("* is used without -m. salt-tui models check NAME says how to fetch one that is not here.")
+    print("* is used without -m. How to get another: salt-tui models check NAME")
     print(f"Your own entries go to {visible(str(user_models_file()))}")
     return DONE
 

@@ -116,9 +116,11 @@ def _compute(
         run = watch.run or (resumed if code == INTERRUPTED else None)
         if run is None:
             raise
-        _say_unfinished(run, database, "interrupted" if code == INTERRUPTED else f"failed: {reason}")
-        return code
+        if watch.ended is None or code != INTERRUPTED:
+            _say_unfinished(run, database, "interrupted" if code == INTERRUPTED else f"failed: {reason}")
+            return code
     ended = watch.ended
+    assert ended is not None  # a run that did not raise has said how it ended
     if ended.state != "finished":
         message = f": {ended.message}" if ended.message else ""
         _say_unfinished(ended.run, database, f"{ended.state}{message}")
@@ -131,21 +133,14 @@ class _RunWatch:
 
     def __init__(self) -> None:
         self.run: int | None = None
-        self._ended: RunEnded | None = None
+        self.ended: RunEnded | None = None
 
     def __call__(self, event: RunEvent) -> None:
         """Take one event."""
         if isinstance(event, RunStarted):
             self.run = event.run
         elif isinstance(event, RunEnded):
-            self._ended = event
-
-    @property
-    def ended(self) -> RunEnded:
-        """The last event; every run that did not raise has sent it."""
-        if self._ended is None:
-            raise RuntimeError("the run stopped without saying how it ended")
-        return self._ended
+            self.ended = event
 
 
 def _say_unfinished(run: int, database: Path, how: str) -> None:

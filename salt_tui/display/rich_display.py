@@ -60,6 +60,8 @@ class RichDisplay:
     ) -> None:
         """Draw the last state and leave it on the screen."""
         self._live.stop()
+        if not self._console.is_terminal:  # there, Rich leaves its last line open
+            self._console.line()
 
     def __call__(self, event: RunEvent) -> None:
         """Take one event."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from salt_tui.cli import run_command_line
+from tasks.code_execution import ExecutionError
 from tests.conftest import ScriptedModel
 
 
@@ -32,7 +33,9 @@ def outcome(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
         (("--tasks", "kroneker_product"), "kronecker_product"),
         (("--difficulty", "esy"), "trivial, easy, medium, hard, paper"),
         (("--limit", "0"), "at least 1"),
-        (("--limit", "many"), "--limit"),
+        (("--limit", "many"), "--limit many: a whole number is needed (salt-tui run --help)"),
+        (("--seed", "4.5"), "--seed 4.5: a whole number is needed"),
+        (("--temp", "hot"), "--temp hot: a number is needed"),
         (("-np", "5"), "1, 2, 3 or a multiple of 4"),
         (("-np", "0"), "1, 2, 3 or a multiple of 4"),
         (("-c", "3"), "at least"),
@@ -47,7 +50,7 @@ def outcome(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
         (("--param", "size=0..4000"), "4..1000"),
         (("--param", "size"), "key=value"),
         (("--nonsense",), "--nonsense"),
-        (("-fa", "maybe"), "maybe"),
+        (("-fa", "maybe"), "-fa maybe: 'maybe' is not one of 'auto', 'on', 'off'"),
         (("-ub", "1024"), "-ub"),
         (("--tasks", ","), "--tasks"),
     ],
@@ -81,6 +84,25 @@ def test_model_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: s
     assert code == 2
     assert name in line
     assert not (tmp_path / "x.db").exists()
+
+
+@pytest.mark.parametrize("shots", ["17", "99", "-1"])
+def test_tasks_show_takes_as_many_examples_as_run(shots: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, line, output = outcome(capsys, "tasks", "show", "maze", "--shots", shots)
+    assert (code, output) == (2, "")
+    assert f"--shots {shots}: 0 to 16" in line
+
+
+def test_a_program_that_cannot_be_executed_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*arguments: object) -> None:
+        raise ExecutionError("two_sum([1], 2): took more than 5 seconds")
+
+    monkeypatch.setattr("salt_tui.commands.tasks.solve_problems", failing)
+    code, line, output = outcome(capsys, "tasks", "solve", "code", str(tmp_path / "x.txt"))
+    assert (code, output) == (1, "")
+    assert line == "salt-tui: two_sum([1], 2): took more than 5 seconds"
 
 
 def test_a_folder_is_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

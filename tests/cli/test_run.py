@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from salt_tui.cli import run_command_line
+from salt_tui.store.errors import StoreFailure
 from tests.conftest import ScriptedModel
 
 TASKS = "kronecker_product,dna_translation"
@@ -130,6 +132,83 @@ def test_a_signal_ends_in_order_and_names_the_resume_command(
     assert b"Traceback" not in talk
     assert json.loads(output)["state"] == "interrupted"
     assert rows(database, "SELECT state FROM run") == [("interrupted",)]
+
+
+def test_a_second_signal_breaks_off_and_leaves_the_run_interrupted(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("salt_tui.runner.experiment.Experiment._take_token", interrupted)
+    database = tmp_path / "x.db"
+    assert run_command_line(arguments(scripted_model(*TASKS.split(",")), database, "--display", "none")) == 130
+    assert capsys.readouterr().err == (f"salt-tui: run 1 interrupted; go on with: salt-tui resume 1 --db {database}\n")
+    assert rows(database, "SELECT state, message, lease_pid FROM run") == [("interrupted", None, None)]
+
+
+def test_a_signal_while_loading_says_so_and_names_what_is_stored(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send_signal(*arguments: object, **options: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    model, database = scripted_model(*TASKS.split(",")), tmp_path / "x.db"
+    with monkeypatch.context() as patched:
+        patched.setattr("salt_tui.runner.preparation.load_model", send_signal)
+        assert run_command_line(arguments(model, database, "--display", "none")) == 130
+        assert capsys.readouterr().err == "salt-tui: interrupted\n"
+        assert rows(database, "SELECT count(*) FROM run") == [(0,)]
+        patched.undo()
+        # Between the claim and the loop.
+        patched.setattr("salt_tui.runner.opened_model.RunStarted", send_signal)
+        assert run_command_line(arguments(model, database, "--display", "none")) == 130
+        assert rows(database, "SELECT state, lease_pid FROM run") == [("interrupted", None)]
+        patched.undo()
+        capsys.readouterr()
+        patched.setattr("salt_tui.runner.resumption.load_model", send_signal)
+        assert run_command_line(["resume", "--db", str(database), "--display", "none"]) == 130
+        assert "salt-tui resume 1 --db" in capsys.readouterr().err
+    assert run_command_line(["resume", "--db", str(database), "--json"]) == 0
+
+
+@pytest.mark.parametrize("display", ["none", "plain", "rich"])
+def test_a_failed_run_says_why_once_in_every_display(
+    scripted_model: ScriptedModel,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    display: str,
+) -> None:
+    monkeypatch.setattr("salt_tui.runner.experiment.FRUITLESS_CRASHES", 1)
+    model = scripted_model(*TASKS.split(","), crash={"after": 1, "signal": 11, "times": 99})
+    database = tmp_path / "it's mine.db"
+    assert run_command_line(arguments(model, database, "--display", display, "-np", "1", "--json")) == 1
+    captured = capsys.readouterr()
+    command = shlex.join(["salt-tui", "resume", "1", "--db", str(database)])
+    (line,) = [line for line in captured.err.splitlines() if "run 1 failed" in line]
+    assert line.startswith("salt-tui: run 1 failed: ")
+    assert "SIGSEGV" in line
+    assert captured.err.count("without finishing an answer") == 1
+    assert line.endswith(command)
+    data = json.loads(captured.out)
+    assert data["state"] == "failed"
+    assert "SIGSEGV" in data["message"]
+
+
+def test_a_store_that_fails_at_work_is_no_wrong_usage(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*arguments: object) -> None:
+        raise StoreFailure("x.db is locked by another program")
+
+    monkeypatch.setattr("salt_tui.store.store.Store.add_tokens", locked)
+    database = tmp_path / "x.db"
+    assert run_command_line(arguments(scripted_model(*TASKS.split(",")), database, "--display", "none")) == 1
+    assert capsys.readouterr().err == (
+        f"salt-tui: run 1 failed: x.db is locked by another program; go on with: salt-tui resume 1 --db {database}\n"
+    )
+    assert rows(database, "SELECT state FROM run") == [("failed",)]
 
 
 def test_two_programs_do_not_compute_one_run(

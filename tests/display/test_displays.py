@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pyte
+import pytest
 from rich.console import Console
 
 from salt_tui.display.plain_display import PlainDisplay
@@ -94,6 +95,25 @@ def test_a_frame_fits_the_terminal() -> None:
         assert max(len(line) for line in lines) <= width
 
 
+@pytest.mark.parametrize("width", [16, 20, 28, 34, 35, 40, 60, 80, 120])
+def test_ten_atoms_the_scale_and_the_end_of_an_answer_are_always_there(width: int) -> None:
+    end = AnswerFinished(1, "maze", 12, "context_full", 3, 128, 130, 9)
+    view = view_of(
+        STARTED,
+        AnswerStarted(1, "maze", 12, 1, (130,)),
+        TokenArrived(1, 0),
+        *(atom(index, "wrong", line=index // 7) for index in range(12)),
+        end,
+    )
+    lines = drawn(view, width).splitlines()
+    assert max(map(len, lines)) <= width
+    legend = next(number for number, line in enumerate(lines) if line.rstrip().endswith("0        1"))
+    assert sum(line.count("×") for line in lines[legend + 1 :]) == 12
+    assert ("~ streaming p" in lines[legend]) == (width >= 80)
+    assert any("3/128 context" in line for line in lines)
+    assert any("3/128 context full" in line for line in lines) == (width >= 20)
+
+
 def test_groups_of_ten_stay_countable() -> None:
     events = [*STORY[:5], *(atom(index, "correct") for index in range(25))]
     assert "·········· ·········· ·····" in drawn(view_of(*events))
@@ -140,7 +160,7 @@ def test_old_answers_are_forgotten() -> None:
 def test_the_plain_display_writes_a_line_per_answer() -> None:
     stream = io.StringIO()
     with PlainDisplay(stream) as display:
-        for event in (*STORY, Notice("a\nb"), RunEnded(7, "finished", None)):
+        for event in (*STORY, Notice("a\nb"), RunEnded(7, "failed", "no space"), RunEnded(7, "finished", None)):
             display(event)
     assert stream.getvalue().splitlines() == [
         "loading m",
