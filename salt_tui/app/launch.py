@@ -44,6 +44,7 @@ def open_app(database: Path | None, request: RunRequest | None = None, resume: s
     if app.crash is not None:
         return report_failure(app.crash)
     if app.interrupted_run is not None:
-        option = "" if path == database_path() else f" --db {path}"
-        say(f"run {app.interrupted_run} interrupted; go on with: salt-tui resume {app.interrupted_run}{option}")
+        from salt_tui.commands.run import resume_command
+
+        say(f"run {app.interrupted_run} interrupted; go on with: {resume_command(app.interrupted_run, path)}")
     return code or 0
