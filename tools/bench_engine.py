@@ -24,7 +24,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from salt_tui.commands.run import NoDisplay
 from salt_tui.engine.gguf_header import read_header
@@ -40,21 +39,24 @@ WARM_STEPS = 16
 CONTEXT = 256
 HIGH_LEVEL_TOKENS = 24
 EVALUATIONS = 16
+BARE, HIGH_LEVEL = "--bare", "--high-level"
+NICENESS = 10
+"""Of the engine's child, and so of what it is compared with: on a busy machine it decides."""
 
 
-class BareLoop:
-    """`llama_decode` in a process of its own, as plain as can be."""
+class Peer:
+    """What the own loop is compared with, in a process of its own."""
 
-    def __init__(self, path: str, width: int, threads: int) -> None:
+    def __init__(self, kind: str, path: str, width: int, threads: int) -> None:
         """Start it; it loads the model and waits."""
-        command = [sys.executable, "-m", "tools.bench_engine", "--bare", path, str(width), str(threads)]
+        command = [sys.executable, "-m", "tools.bench_engine", kind, path, str(width), str(threads)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         self.seconds(WARM_STEPS)
 
     def seconds(self, steps: int) -> float:
-        """Return the time of so many steps, after a few that are not timed."""
+        """Return the time of so many steps of all sequences."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{steps}\n")
@@ -70,6 +72,7 @@ def serve_bare(path: str, width: int, threads: int) -> None:
     """Time steps whenever a line with their number arrives."""
     import llama_cpp
 
+    os.nice(NICENESS)
     silent = llama_cpp.llama_log_callback(lambda level, text, data: None)
     llama_cpp.llama_log_set(silent, ctypes.c_void_p(0))
     llama_cpp.llama_backend_init()
@@ -97,23 +100,21 @@ def serve_bare(path: str, width: int, threads: int) -> None:
         print(time.perf_counter() - begin, flush=True)
 
 
-def high_level(path: str, threads: int) -> Any:
-    """Return the model as llama-cpp-python's high-level class opens it."""
+def serve_high_level(path: str, threads: int) -> None:
+    """Time tokens of a completion with 20 log-probabilities, from the first to the last, for every line."""
     import llama_cpp
 
-    return llama_cpp.Llama(
+    os.nice(NICENESS)
+    llama = llama_cpp.Llama(
         model_path=path, n_ctx=CONTEXT, n_threads=threads, n_threads_batch=threads, logits_all=True, verbose=False
     )
-
-
-def high_level_seconds(llama: Any, tokens: int) -> float:
-    """Return the seconds per token of a completion with 20 log-probabilities, from the first token to the last."""
     never = {llama.token_eos(): -99.0}
-    stream = llama.create_completion(
-        "0 1 2 3", max_tokens=tokens, logprobs=20, temperature=0.0, stream=True, logit_bias=never
-    )
-    times = [time.perf_counter() for _ in stream]
-    return (times[-1] - times[0]) / max(1, len(times) - 1)
+    for line in sys.stdin:
+        stream = llama.create_completion(
+            "0 1 2 3", max_tokens=int(line) + 1, logprobs=20, temperature=0.0, stream=True, logit_bias=never
+        )
+        times = [time.perf_counter() for _ in stream]
+        print((times[-1] - times[0]) / (len(times) - 1) * int(line), flush=True)
 
 
 def _ratios(ones: Sequence[float], others: Sequence[float]) -> list[float]:
@@ -128,9 +129,9 @@ def line(what: str, ratios: Sequence[float], fastest: float, target: str, note: 
 
 def bench_decoding(benchmark: Benchmark, path: str, threads: int, widths: Sequence[int], rounds: int) -> None:
     """Own loop against the bare loop and the high level."""
-    llama = high_level(path, threads)
+    high = Peer(HIGH_LEVEL, path, 1, threads)
     for width in widths:
-        bare = BareLoop(path, width, threads)
+        bare = Peer(BARE, path, width, threads)
         benchmark.open(width, CONTEXT)
         benchmark.engine.measure(0, WARM_STEPS)
         bares, shorts, longs, highs, parts, fulls = [], [], [], [], [], []
@@ -139,7 +140,7 @@ def bench_decoding(benchmark: Benchmark, path: str, threads: int, widths: Sequen
             short, long = benchmark.run_seconds(width, STEPS, NoDisplay)
             shorts.append(short)
             longs.append(long)
-            highs.append(high_level_seconds(llama, HIGH_LEVEL_TOKENS) * STEPS * width)
+            highs.append(high.seconds(HIGH_LEVEL_TOKENS) / HIGH_LEVEL_TOKENS * STEPS * width)
             speed = benchmark.engine.measure(0, STEPS)
             parts += speed.bare
             fulls += speed.full
@@ -156,7 +157,7 @@ def bench_decoding(benchmark: Benchmark, path: str, threads: int, widths: Sequen
             target = "≤ 0.03" if width == 1 else "≤ 0.10"
             more = [ratio - 1 for ratio in _ratios(fulls, parts)]
             line(f"np {width}: statistics / decode time", more, min(fulls) / min(parts) - 1, target)
-    del llama
+    high.close()
 
 
 def bench_evaluations(benchmark: Benchmark, rounds: int) -> None:
@@ -206,8 +207,11 @@ def bench_llama_bench(path: str, threads: int) -> None:
 
 def main(arguments: list[str]) -> int:
     """Print the table; 2 without the model."""
-    if arguments[:1] == ["--bare"]:
+    if arguments[:1] == [BARE]:
         serve_bare(arguments[1], int(arguments[2]), int(arguments[3]))
+        return 0
+    if arguments[:1] == [HIGH_LEVEL]:
+        serve_high_level(arguments[1], int(arguments[3]))
         return 0
     parser = argparse.ArgumentParser(prog="python -m tools.bench_engine", description=__doc__.partition("\n")[0])
     parser.add_argument("-m", "--model", default="smollm2")
