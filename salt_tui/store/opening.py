@@ -22,7 +22,10 @@ Kind = Literal["absent", "empty", "ours", "foreign"]
 
 
 def identify(path: Path) -> Kind:
-    """Say what a path holds by reading its header, without SQLite, so that nothing of somebody else is touched.
+    """Say what a path holds without locking, changing or creating anything.
+
+    SQLite reads the header, never ``open``: closing any other descriptor of a file drops all locks that this process
+    has on it, and another program would then take the file from under a run.
 
     Raises:
         StoreError: a folder, a device, pipe or socket, a file that cannot be read, a file that is no database, or a
@@ -40,14 +43,19 @@ def identify(path: Path) -> Kind:
             raise StoreError(f"{path} is a device, pipe or socket; it was left as it is; choose a file with --db")
         if found in ("absent", "empty"):
             return found
-        with path.open("rb") as file:
-            header = file.read(schema.HEADER_BYTES)
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); choose another file with --db") from error
-    if not header.startswith(schema.HEADER):
-        raise StoreError(f"{path} is not a database; it was left as it is; choose another file with --db")
-    start = schema.APPLICATION_ID_OFFSET
-    return "ours" if int.from_bytes(header[start : start + 4], "big") == schema.APPLICATION_ID else "foreign"
+    try:
+        with closing(_connect(path, "ro&immutable=1", BUSY_TIMEOUT)) as connection:
+            found_id = connection.execute("PRAGMA application_id").fetchone()[0]
+            connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
+            raise StoreError(
+                f"{path} is not a database; it was left as it is; choose another file with --db"
+            ) from error
+        raise explain(error, path) from error
+    return "ours" if found_id == schema.APPLICATION_ID else "foreign"
 
 
 def connect_writer(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:

@@ -9,9 +9,6 @@ from __future__ import annotations
 APPLICATION_ID = 0x53414C54
 """The bytes ``SALT`` in the file's header (offset 68), by which a database of something else is recognised."""
 
-HEADER = b"SQLite format 3\0"
-HEADER_BYTES = 100
-APPLICATION_ID_OFFSET = 68
 
 CONFIDENCE_COLUMNS: tuple[str, ...] = (
     "perplexity",
