@@ -26,6 +26,7 @@ WIDTHS = (1, 4, 8, 16)
 PROMPT_TOKENS = 256
 STEPS = 48
 EVALUATIONS = 8
+ANSWER_TOKENS = 48
 _ROOM = 64  # tokens of a context beside what is timed
 
 
@@ -77,7 +78,7 @@ def _measure(benchmark: Benchmark, width: int, repetitions: int) -> WidthTimes:
         shown = _decoding(*benchmark.run_seconds(width, STEPS, _rich_display))
         storing.append(stored / (STEPS * median(speed.full) / speed.steps_per_block))
         display.append(shown / stored)
-    work = benchmark.evaluations(EVALUATIONS)
+    work = benchmark.evaluations(EVALUATIONS, ANSWER_TOKENS)
     benchmark.open(width, work.context)
     seconds = [
         benchmark.evaluation_seconds(work, width, sharing=sharing, display=NoDisplay) for sharing in (True, False)
@@ -136,7 +137,7 @@ def _speeds(info: ModelInfo, measured: Sequence[WidthTimes]) -> TextTable:
             str(n) for n in (times.context.gpu_layers, times.context.threads, times.context.width)
         )
         head = (visible(info.description), f"{info.file_bytes / 2**20:.2f} MiB", f"{info.parameters / 1e6:.2f} M")
-        for test, rates in ((f"pp{PROMPT_TOKENS}", times.prompt), (f"tg{2 * STEPS}", times.decode)):
+        for test, rates in ((f"pp{PROMPT_TOKENS}", times.prompt), (f"tg{STEPS}", times.decode)):
             rate = f"{mean(rates):.2f} ± {pstdev(rates):.2f}"
             rows.append((*head, backend, layers, threads, width, test, rate))
     return TextTable("", ("model", "size", "params", "backend", "ngl", "threads", "np", "test", "t/s"), tuple(rows))

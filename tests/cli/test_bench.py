@@ -31,7 +31,7 @@ def test_rates_and_costs_are_printed_per_width(capsys: pytest.CaptureFixture[str
     info = ModelInfo("llama 1B Q4", "llama", None, None, 1_500_000, 3 << 20, 9, 9, 3, 0, None, False, (), None)  # type: ignore[arg-type]
     lines = list(bench._tables(info, [times]))
     assert lines[2] == "| llama 1B Q4 | 3.00 MiB | 1.50 M | CPU | 0 | 2 | 4 | pp256 | 200.00 ± 100.00 |"
-    assert lines[3].endswith("| tg96 | 50.00 ± 0.00 |")
+    assert lines[3].endswith("| tg48 | 50.00 ± 0.00 |")
     assert "+2.0 % (+1 to +3)" in lines[6]
     assert "+50.0 %" in lines[6]
     assert "12.0" in lines[6]
