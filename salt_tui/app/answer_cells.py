@@ -29,9 +29,10 @@ class UnitCells:
         values: `FUNCTIONS` per unit, NaN for undefined, single precision.
         texts: what was said and what is right, while the answer is being written; None when only the store knows.
         line_lengths: units by line.
+        longest_line: units on the longest line.
     """
 
-    __slots__ = ("line_lengths", "lines", "statuses", "texts", "values")
+    __slots__ = ("_rows", "line_lengths", "lines", "longest_line", "statuses", "texts", "values")
 
     def __init__(self) -> None:
         """Start without units."""
@@ -40,6 +41,8 @@ class UnitCells:
         self.values = array("f")
         self.texts: list[tuple[str | None, str | None]] | None = None
         self.line_lengths: dict[int, int] = {}
+        self.longest_line = 0
+        self._rows = (0, 0, 0)
 
     def __len__(self) -> int:
         """Return the number of units."""
@@ -51,7 +54,20 @@ class UnitCells:
         self.statuses.append(STATUS_CODES[status])
         self.lines.append(line)
         self.values.extend([math.nan if value is None else min(value, _LARGEST) for value in values])
-        self.line_lengths[line] = self.line_lengths.get(line, 0) + 1
+        length = self.line_lengths[line] = self.line_lengths.get(line, 0) + 1
+        self.longest_line = max(self.longest_line, length)
+
+    def rows(self, columns: int) -> int:
+        """Return how many rows of at most ``columns`` units the lines take; 0 without units.
+
+        Counted once per width and number of units: laying out 1,000,000 atoms anew must not hold a key up.
+        """
+        if self.longest_line <= columns:
+            return len(self.line_lengths)
+        if self._rows[:2] != (columns, len(self.statuses)):
+            rows = sum(-(-length // columns) for length in self.line_lengths.values())
+            self._rows = (columns, len(self.statuses), rows)
+        return self._rows[2]
 
     def status(self, index: int) -> str:
         """Return the status of a unit."""
@@ -68,6 +84,8 @@ class UnitCells:
         self.lines = array("H")
         self.values = array("f")
         self.line_lengths = {}
+        self.longest_line = 0
+        self._rows = (0, 0, 0)
         if self.texts is not None:
             self.texts = []
 

@@ -41,7 +41,10 @@ class AtomHeatmap(ScrollView, can_focus=True):
         following: whether the newest row stays in view.
     """
 
-    HELP = "The map of answers: arrows move, w next wrong atom, c the surest wrong one, end follows the newest."
+    HELP = (
+        "The map of answers: arrows move, w next wrong atom, c the surest wrong one, end follows the newest.  "
+        "Answers and atoms are counted from 1."
+    )
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "move(-1)", "Previous atom", show=False, id="map.left"),
@@ -79,7 +82,9 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self.map = atom_map
         self._mode = mode
         self._cursor: tuple[int, int] | None = None  # generation and unit; numbers of answers change on resume
-        self._surest = -1
+        self._surest: tuple[tuple[int, int], str, str, int] | None = None  # unit, granularity, function, rank from 0
+        self._of_line: tuple[int, int, int] | None = None  # generation, line unit, atom from which it was reached
+        self._scrolls_itself = False
         self._segments: dict[tuple[str, int | None], Segment] = {}
         self._version = -1
 
@@ -106,13 +111,16 @@ class AtomHeatmap(ScrollView, can_focus=True):
         if number is None:
             return None
         count = len(self.map.cells(number))
-        return Place(number, min(unit, count - 1)) if count else None
+        if not count:
+            return None if self.map.answers[number].status == "waiting" else Place(number, 0)
+        return Place(number, min(unit, count - 1))
 
     def show_map(self, atom_map: AtomMap, *, follow: bool) -> None:
         """Show another map, from its end or from its beginning."""
         self.map = atom_map
         self._cursor = None
-        self._surest = -1
+        self._surest = None
+        self._of_line = None
         self.following = follow
         self.show_everything()
         if not follow:
@@ -145,7 +153,32 @@ class AtomHeatmap(ScrollView, can_focus=True):
             last = self.map.last()
             if last is not None:
                 self._set_cursor(last)
+            self._scrolls_itself = True
             self.scroll_to(y=max(0, self.map.height - self.size.height), animate=False, immediate=True)
+            self._scrolls_itself = False
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Stop following when the user scrolls away, by wheel, by key, or on the scrollbar."""
+        super().watch_scroll_y(old_value, new_value)
+        if self.following and not self._scrolls_itself and new_value < min(old_value, self.max_scroll_y):
+            self.following = False
+            self.post_message(self.CursorMoved(self))
+
+    def show_kind(self, kind: str) -> None:
+        """Show another granularity and stay at the place: on the line of the atom, or on the atom left before."""
+        cursor, left = self.cursor, self._of_line
+        found = None if cursor is None else self.map.counterpart(cursor, kind)
+        generation = None if cursor is None else self.map.answers[cursor.answer].generation
+        if cursor is not None and found is not None and generation is not None:
+            if kind == "line":
+                self._of_line = (generation, found.unit, cursor.unit)
+            elif left is not None and left[:2] == (generation, cursor.unit):
+                found = Place(found.answer, left[2])
+        self.map.kind = kind
+        self.show_everything()
+        if not self.following and found is not None:
+            self._set_cursor(found)
+            self._keep_in_view()
 
     # --- layout and drawing -------------------------------------------------------------------------------------
 
@@ -174,7 +207,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
             text = f"── {row.heading} "
             return Strip([Segment(text.ljust(width, "─")[:width], Style(bold=True))], width)
         answer = self.map.answers[row.answer]
-        segments = [Segment(f"{answer.position:>5}  " if row.first else " " * LEFT)]
+        segments = [Segment(f"{answer.position + 1:>5}  " if row.first else " " * LEFT)]
         segments.extend(self._unit_segments(row, answer))
         used = sum(segment.cell_length for segment in segments)
         if row.last:
@@ -183,9 +216,10 @@ class AtomHeatmap(ScrollView, can_focus=True):
         return Strip(segments).adjust_cell_length(width)
 
     def _unit_segments(self, row: MapRow, answer: AnswerCells) -> list[Segment]:
-        if not row.units:
-            return [Segment(_without_units(answer))]
         cursor = self.cursor
+        if not row.units:
+            chosen = cursor is not None and cursor.answer == row.answer
+            return [Segment(without_units(answer), self._cursor_style(None) if chosen else None)]
         here = cursor.unit if cursor is not None and cursor.answer == row.answer else -1
         cells = self.map.cells(row.answer)
         segments: list[Segment] = []
@@ -228,6 +262,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
 
     def _set_cursor(self, place: Place) -> None:
         before = self.cursor
+        self._surest = None
         self._cursor = (self.map.answers[place.answer].generation, place.unit)
         if before == place:
             return
@@ -283,22 +318,29 @@ class AtomHeatmap(ScrollView, can_focus=True):
             self.app.notify("no wrong atom with a confidence", markup=False, timeout=2)
             return
         cursor = self.cursor
-        self._surest = places.index(cursor) + step if cursor in places and self._surest >= 0 else 0
-        self._surest %= len(places)
-        self.go_to(places[self._surest])
+        walking = self.surest_rank is not None and cursor in places
+        rank = (places.index(cursor) + step) % len(places) if walking and cursor is not None else 0
+        self.go_to(places[rank])
+        if self._cursor is not None:
+            self._surest = (self._cursor, self.map.kind, self.map.function, rank)
 
     @property
     def surest_rank(self) -> int | None:
-        """Place of the cursor among the surest wrong units, 1 for the surest; None when it was not reached so."""
-        places = self.map.surest_wrong() if self._surest >= 0 else []
-        if 0 <= self._surest < len(places) and places[self._surest] == self.cursor:
-            return self._surest + 1
-        return None
+        """Place of the cursor among the surest wrong units when it was put there, 1 for the surest.
+
+        None when the cursor was not put there so, or another granularity or function is shown by now.
+        """
+        if self._surest is None or self._surest[:3] != (self._cursor, self.map.kind, self.map.function):
+            return None
+        return self._surest[3] + 1
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the unit that was clicked."""
         row = self.map.row(event.y + self.scroll_offset.y)
-        if row is None or not row.units:
+        if row is None or row.heading is not None:
+            return
+        if not row.units:
+            self.go_to(Place(row.answer, 0))
             return
         x = event.x - LEFT
         column = x - x // (GROUP + 1)
@@ -318,7 +360,8 @@ def _tail(answer: AnswerCells) -> str:
     return f"{answer.generated:>5} {share:>4}  {status:<12}"
 
 
-def _without_units(answer: AnswerCells) -> str:
+def without_units(answer: AnswerCells) -> str:
+    """Say where an answer without units stands."""
     if answer.status == "prompt" and answer.prompt_total:
         full = _BAR * answer.prompt_done // answer.prompt_total
         bar = f"{'▐' * full:<{_BAR}}"

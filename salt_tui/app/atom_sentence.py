@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
+
 from salt_tui.app.shade_scale import SHADE_SCALES
 from salt_tui.visible_text import visible
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 
-TEXT_LIMIT = 60
-"""Characters of an atom that are shown; some are thousands long."""
+TEXT_CELLS = 20
+"""Cells of an atom that are shown: some are thousands long, and the verdict must stay on the screen."""
 
-SURE = 0.9
+TOP_TENTH = 0.9
 UNSURE = 0.5
 
 
@@ -20,7 +22,7 @@ class DescribedUnit:
     """What there is to say about a unit.
 
     Attributes:
-        answer: number of the problem in its task.
+        answer: number of the problem in its task, 0-based.
         kind: ``atom`` or ``line``.
         index, line, column: 0-based; the column is the place in its line.
         text: what the model said, None for nothing.
@@ -28,7 +30,7 @@ class DescribedUnit:
         status: its label.
         function: name of the confidence function.
         value: by that function, None where it is undefined.
-        surer_than: share of the run's units with less confidence, None where unknown.
+        surer_than: share of the units of the same task with strictly less confidence, None where unknown.
     """
 
     task: str
@@ -49,11 +51,11 @@ def heading(unit: DescribedUnit) -> str:
     """Say which unit it is, with numbers from one as people count."""
     place = f"line {unit.line + 1}" if unit.kind == "line" else f"row {unit.line + 1} column {unit.column + 1}"
     number = "" if unit.kind == "line" else f" · atom {unit.index + 1}"
-    return f"{visible(unit.task, 24)} · answer {unit.answer}{number} · {place}"
+    return f"{visible(unit.task, 24)} · answer {unit.answer + 1}{number} · {place}"
 
 
 def sentence(unit: DescribedUnit) -> str:
-    """Say what the model said, what is right, and how sure it was."""
+    """Say what the model said, what is right, and how sure it was; the most important words come first."""
     said, right = _quoted(unit.text), _quoted(unit.reference)
     verdict = {
         "correct": f"said {said}: right.",
@@ -62,11 +64,28 @@ def sentence(unit: DescribedUnit) -> str:
         "missing": f"nothing said, right is {right}: missing.",
         "abstained": f"said {said} instead of {right}: abstained.",
     }[unit.status]
-    return f"{verdict} {_confidence(unit)}".rstrip()
+    return f"{_judgement(unit)}{verdict} {_confidence(unit)}".rstrip()
+
+
+def fit(text: str, cells: int) -> str:
+    """Return a text in at most so many cells, ending in … where it was longer; wide characters take two."""
+    if cell_len(text) <= cells:
+        return text
+    return f"{set_cell_size(text, cells - 1).rstrip()}…" if cells > 0 else ""
 
 
 def _quoted(text: str | None) -> str:
-    return "–" if text is None else visible(text, TEXT_LIMIT)
+    return "–" if text is None else f"“{fit(visible(text, 2 * TEXT_CELLS), TEXT_CELLS)}”"
+
+
+def _judgement(unit: DescribedUnit) -> str:
+    if unit.value is None:
+        return ""
+    if unit.status in {"wrong", "redundant"} and unit.surer_than is not None and unit.surer_than >= TOP_TENTH:
+        return "confidently wrong: "
+    if unit.status == "correct" and SHADE_SCALES[unit.function].place(unit.value) < UNSURE:
+        return "right but unsure: "
+    return ""
 
 
 def _confidence(unit: DescribedUnit) -> str:
@@ -75,10 +94,5 @@ def _confidence(unit: DescribedUnit) -> str:
     direction = "" if CONFIDENCE_FUNCTIONS[unit.function].higher_is_confident else " (lower is surer)"
     words = [f"{unit.function} {unit.value:.3g}{direction}"]
     if unit.surer_than is not None:
-        words.append(f"surer than {int(unit.surer_than * 100)}% of the {unit.kind}s")
-    level = SHADE_SCALES[unit.function].place(unit.value)
-    if unit.status in {"wrong", "redundant"} and level >= SURE:
-        words.append("confidently wrong")
-    elif unit.status == "correct" and level < UNSURE:
-        words.append("right but unsure")
+        words.append(f"surer than {int(unit.surer_than * 100)}% of its task's {unit.kind}s")
     return f"{', '.join(words)}."

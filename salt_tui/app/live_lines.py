@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len, set_cell_size
+
+from salt_tui.app.answer_cells import AnswerCells
+from salt_tui.app.atom_heatmap import without_units
+from salt_tui.app.atom_sentence import fit
 from salt_tui.app.live_state import LiveState
-from salt_tui.app.run_session import RunSession
+from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.running_metrics import Measured
 from salt_tui.app.shade_scale import SHADE_SCALES
 from salt_tui.display.run_view import TaskView
@@ -19,17 +24,36 @@ PHASES = {
     "paused": "PAUSED",
     "stopping": "stopping …",
     "finished": "finished",
-    "interrupted": "interrupted, r resumes",
-    "failed": "failed, r resumes",
+    "interrupted": "interrupted",
+    "failed": "failed",
+    "reading": "reading …",
+    "elsewhere": "computed by another process",
+    "unreadable": "cannot be read",
 }
 
 
 def both_ends(left: str, right: str, width: int) -> str:
     """Return a line with a text at either end; the left one gives way."""
-    room = max(1, width - len(right) - 1)
-    if len(left) > room:
-        left = f"{left[: room - 1]}…"
-    return f"{left:<{room}} {right}"[: max(width, 0)]
+    room = max(1, width - cell_len(right) - 1)
+    return fit(f"{set_cell_size(fit(left, room), room)} {right}", max(width, 0))
+
+
+def two_rows(text: str, width: int) -> str:
+    """Break a text between words into two rows of at most ``width`` cells; what does not fit ends in …."""
+    first: list[str] = []
+    words = text.split(" ")
+    while words and cell_len(" ".join((*first, words[0]))) <= width:
+        first.append(words.pop(0))
+    if not first and words:
+        head = set_cell_size(words[0], width).rstrip()
+        first.append(head)
+        words[0] = words[0][len(head) :]
+    return "\n".join((" ".join(first), fit(" ".join(words), width))) if words else " ".join(first)
+
+
+def phase_words(session: RunSession) -> str:
+    """Say where the run stands, and that it can be resumed when it can."""
+    return PHASES[session.state.phase] + (", r resumes" if session.resumable else "")
 
 
 def title_line(session: RunSession, width: int) -> str:
@@ -38,14 +62,15 @@ def title_line(session: RunSession, width: int) -> str:
     started = state.view.started
     if started is None:
         if not state.computing:
-            return both_ends(" nothing was computed", PHASES[state.phase], width)
+            name = " no run was begun" if session.run is None else f" run {session.run}"
+            return both_ends(name, phase_words(session), width)
         if state.view.loading is None:
-            return both_ends(" starting the model process …", PHASES[state.phase], width)
+            return both_ends(" starting the model process …", phase_words(session), width)
         name, fraction = state.view.loading
-        return both_ends(f" loading {visible(name, 40)} {progress_bar(fraction, 20)} {fraction:4.0%}", "", width)
+        return both_ends(f" loading {fit(visible(name), 40)} {progress_bar(fraction, 20)} {fraction:4.0%}", "", width)
     exact = {True: "", False: " · NOT EXACT", None: ""}[started.exact]
-    left = f" {visible(started.model, 32)} · {started.device} · width {started.width}"
-    return both_ends(left, f"run {started.run} · {started.difficulty}{exact} · {PHASES[state.phase]}", width)
+    left = f" {fit(visible(started.model), 32)} · {started.device} · width {started.width}"
+    return both_ends(left, f"run {started.run} · {started.difficulty}{exact} · {phase_words(session)}", width)
 
 
 def task_lines(state: LiveState, rows: int, width: int) -> list[str]:
@@ -58,13 +83,16 @@ def task_lines(state: LiveState, rows: int, width: int) -> list[str]:
     if len(tasks) > rows:
         done = sum(task.done >= task.total for task in tasks)
         answers = f"{sum(task.done for task in tasks)}/{sum(task.total for task in tasks)}"
-        waiting = sum(task.done == 0 for task in tasks)
-        lines.append(f" {len(tasks)} tasks: {done} done, {waiting} not begun".ljust(25 + BAR) + f"{answers:>8} answers")
+        begun = {answer.task for answer in state.map.answers if answer.status != "waiting"}
+        waiting = sum(task.done == 0 and task.name not in begun for task in tasks)
+        under_way = len(tasks) - done - waiting
+        words = f" {len(tasks)} tasks: {done} done, {under_way} under way, {waiting} not begun"
+        lines.append(f"{words:<{25 + BAR}} {answers:>8} answers")
     pace, left = state.view.tokens_per_second(), state.view.remaining_seconds()
     running = state.phase in {"running", "paused"}
     right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)} " if running else ""
     lines[0] = both_ends(lines[0], right, width)
-    return [line[:width] for line in lines[: max(1, rows)]]
+    return [fit(line, width) for line in lines[: max(1, rows)]]
 
 
 def _current(tasks: list[TaskView]) -> TaskView:
@@ -110,11 +138,11 @@ def metric_lines(measured: Measured | None, session: RunSession, width: int) -> 
     missing = 0 if choice.task else tasks - min(measured.tasks.values())
     counted = f"n {measured.units:,} in {measured.answers:,} answers"
     parts = [f" micro {_measured(measured, 'auroc_micro')} ({measured.micro}/{measured.answers})", counted]
-    if measured.left_out:
-        parts.append(f"{measured.left_out} left out")
     if about:
         parts.append(about + (f" ({missing} undefined)" if missing else ""))
-    return first[:width], " · ".join(parts)[:width]
+    if measured.left_out:
+        parts.append(f"{measured.left_out} left out")
+    return fit(first, width), fit(" · ".join(parts), width)
 
 
 def _measured(measured: Measured, name: str) -> str:
@@ -146,14 +174,39 @@ def legend_words(state: LiveState, following: bool, reading: bool) -> tuple[str,
 
 def rule(title: str, width: int) -> str:
     """Return a horizontal line with a title."""
-    start = f" ── {title} " if title else " ──"
-    return start[: width - 1].ljust(max(0, width - 1), "─")
+    start = fit(f" ── {title} " if title else " ──", max(0, width - 1))
+    return start + "─" * (width - 1 - cell_len(start))
+
+
+def answer_heading(answer: AnswerCells) -> str:
+    """Say which answer it is that has no unit."""
+    return f"{visible(answer.task, 24)} · answer {answer.position + 1}"
+
+
+def answer_sentence(answer: AnswerCells) -> str:
+    """Say where an answer without units stands, and what can be done."""
+    words = "failed" if answer.status == "failed" else without_units(answer)
+    return f"{words}; x cancels it." if answer.status in CANCELLABLE else f"{words}."
 
 
 def instead_of_a_unit(state: LiveState) -> str:
     """Say why there is no unit to describe."""
     if state.phase == "loading":
         return "The model is being loaded."
+    count = sum(len(answer.units[state.map.kind]) for answer in state.map.answers)
+    if count:
+        return f"{count:,} {state.map.kind}s. Arrows choose one, w the next wrong one, c the surest wrong one."
     if not state.computing and state.log:
         return visible(state.log[-1], 200)
-    return "No atom yet."
+    if state.phase == "reading":
+        return "The run is being read."
+    return f"No {state.map.kind} yet." if state.computing else f"There is no {state.map.kind}."
+
+
+def log_lines(session: RunSession, rows: int) -> list[str]:
+    """Return what the run said, the last lines of it, and in the rows left over what its own child printed."""
+    said = [visible(line, 300) for line in session.state.log]
+    if len(said) > rows:
+        return [f"… {len(said) - rows + 1} earlier", *said[-(rows - 1) :]]
+    printed = session.engine_log()[-(rows - len(said)) :] if len(said) < rows else ()
+    return [*said, *printed] or ["nothing has been said"]

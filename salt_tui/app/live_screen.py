@@ -14,13 +14,14 @@ from textual.widget import Widget
 from textual.widgets import Footer, Static
 
 from salt_tui.app import live_lines
+from salt_tui.app.answer_cells import KINDS
 from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.atom_map import AtomMap
-from salt_tui.app.atom_sentence import heading, sentence
+from salt_tui.app.atom_sentence import fit, heading, sentence
 from salt_tui.app.dialogs import Question
 from salt_tui.app.run_session import RunSession
+from salt_tui.app.size_cover import SizeCover
 from salt_tui.palette import SHADES, DrawingMode, draw_cell
-from salt_tui.visible_text import visible
 
 if TYPE_CHECKING:
     from salt_tui.app.application import SaltApp
@@ -31,7 +32,8 @@ TICKS_WHILE_READING = 10
 TASK_ROWS = 2
 TALL_TASK_ROWS = 8
 TALL = 30
-LOG_ROWS = 6
+LOG_ROWS = 5
+TALL_LOG_ROWS = 11
 NO_RUN = "No run is open.  1 sets one up, 3 lists the stored ones."
 
 
@@ -87,6 +89,7 @@ class LiveScreen(Screen[None]):
         self._changed: set[int] = set()
         self._progressed = False
         self._ticks = 0
+        self._can: tuple[object, ...] = ()
 
     @property
     def salt(self) -> SaltApp:
@@ -104,6 +107,7 @@ class LiveScreen(Screen[None]):
         yield Static(id="log", markup=False)
         yield Static(id="metrics", markup=False)
         yield Footer(compact=True, show_command_palette=False)
+        yield SizeCover()
 
     def on_mount(self) -> None:
         """Begin to pull."""
@@ -132,7 +136,9 @@ class LiveScreen(Screen[None]):
             self._show_session(session)
         computing = self.salt.computing
         if computing is not None and computing is not session:
-            computing.pull()
+            for message in computing.pull().messages:
+                name = "the run" if computing.run is None else f"run {computing.run}"
+                self.salt.say(f"{name}: {message}", severity="warning")
         if session is None:
             return
         changes = session.pull()
@@ -160,8 +166,13 @@ class LiveScreen(Screen[None]):
         self._progressed = False
 
     def _show_session(self, session: RunSession | None) -> None:
+        shown = session.state.map if session else AtomMap()
+        # What the user chose to look at stays chosen.
+        shown.function = self.map.map.function
+        if shown.kind != self.map.map.kind:
+            shown.kind = self.map.map.kind
         self._session = session
-        self.map.show_map(session.state.map if session else AtomMap(), follow=session is not None and session.computing)
+        self.map.show_map(shown, follow=session is not None and session.computing)
         self._draw_all()
 
     def _count(self) -> None:
@@ -191,7 +202,7 @@ class LiveScreen(Screen[None]):
         if self._session is None:
             for name in ("title", "tasks", "unit", "metrics"):
                 self._set(name, "")
-            self._set("sentence", NO_RUN)
+            self._say_words(NO_RUN)
             return
         self._draw_title()
         self._draw_legend()
@@ -202,6 +213,10 @@ class LiveScreen(Screen[None]):
         session = self._session
         if session is None:
             return
+        can = (session.state.phase, session.computing, session.resumable)
+        if can != self._can:
+            self._can = can
+            self.refresh_bindings()
         rows = TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
         self._set("title", live_lines.title_line(session, self.size.width))
         self._set("tasks", "\n".join(live_lines.task_lines(session.state, rows, self.size.width)))
@@ -227,21 +242,30 @@ class LiveScreen(Screen[None]):
         if cursor is None:
             self._sentence = ""
             self._set("unit", live_lines.rule("", self.size.width))
-            self._set("sentence", live_lines.instead_of_a_unit(session.state))
+            self._say_words(live_lines.instead_of_a_unit(session.state))
             return
-        unit = session.describe_unit(cursor)
-        rank = self.map.surest_rank
-        words = sentence(unit) + (f" Number {rank} of the surest wrong." if rank else "")
-        self._sentence = f"{heading(unit)}: {words}"
-        self._set("unit", live_lines.rule(heading(unit), self.size.width))
-        self._set("sentence", words)
+        answer = session.state.map.answers[cursor.answer]
+        if len(session.state.map.cells(cursor.answer)):
+            unit = session.describe_unit(cursor)
+            rank = self.map.surest_rank
+            title = heading(unit)
+            words = (f"no. {rank} of the surest wrong, " if rank else "") + sentence(unit)
+        else:
+            title, words = live_lines.answer_heading(answer), live_lines.answer_sentence(answer)
+        self._sentence = f"{title}: {words}"
+        self._set("unit", live_lines.rule(title, self.size.width))
+        self._say_words(words)
+
+    def _say_words(self, words: str) -> None:
+        self._set("sentence", live_lines.two_rows(words, self.size.width - 2))
 
     def _draw_log(self) -> None:
         session = self._session
         if session is not None:
-            lines = [*(visible(line, 300) for line in session.state.log), *session.engine_log()]
-            shown = [f" {line[: self.size.width - 2]}" for line in lines[-LOG_ROWS:]]
-            self._set("log", "\n".join(shown) or " nothing has been said")
+            rows = TALL_LOG_ROWS if self.size.height >= TALL else LOG_ROWS
+            self.query_one("#log").styles.height = rows + 1
+            lines = live_lines.log_lines(session, rows)
+            self._set("log", "\n".join(f" {fit(line, self.size.width - 2)}" for line in lines))
 
     def on_atom_heatmap_cursor_moved(self) -> None:
         """Say what is under the cursor."""
@@ -260,7 +284,9 @@ class LiveScreen(Screen[None]):
         if action in {"pause", "cancel_answer", "cancel_run"}:
             return True if session is not None and session.computing else None
         if action == "resume":
-            return True if session is not None and not session.computing else None
+            return True if session is not None and session.resumable else None
+        if action == "export":
+            return True if session is not None and session.run is not None else None
         return True
 
     def action_pause(self) -> None:
@@ -278,8 +304,10 @@ class LiveScreen(Screen[None]):
     def action_granularity(self) -> None:
         """Show lines instead of atoms, or the reverse."""
         if self._session is not None:
-            self._session.state.next_kind()
-            self.redraw()
+            kinds = self._session.state.map
+            self.map.show_kind(KINDS[(KINDS.index(kinds.kind) + 1) % len(KINDS)])
+            self._session.measure()
+            self._draw_all()
 
     def action_task(self) -> None:
         """Show the numbers of the next task."""
@@ -303,13 +331,17 @@ class LiveScreen(Screen[None]):
     def action_cancel_answer(self) -> None:
         """Cancel the answer under the cursor."""
         session, cursor = self._session, self.map.cursor
-        if session is None or cursor is None:
+        if session is None:
+            return
+        if cursor is None:
+            self.salt.say("x cancels the answer under the cursor: choose one with the arrows")
             return
         answer = session.state.map.answers[cursor.answer]
         if session.cancel_answer(answer.generation):
-            self.salt.say(f"answer {answer.position} is being cancelled")
+            self.salt.say(f"answer {answer.position + 1} of {answer.task} is being cancelled")
         else:
-            self.salt.say("the answer under the cursor is not being written")
+            status = answer.status.replace("_", " ")
+            self.salt.say(f"answer {answer.position + 1} of {answer.task} is not being written: it is {status}")
 
     def action_cancel_run(self) -> None:
         """Stop the run after asking."""
@@ -325,7 +357,7 @@ class LiveScreen(Screen[None]):
 
     def action_resume(self) -> None:
         """Go on with the run that is shown."""
-        if self._session is not None and self._session.run is not None and not self._session.computing:
+        if self._session is not None and self._session.run is not None and self._session.resumable:
             self.salt.resume_run(self._session.run)
 
     def action_export(self) -> None:

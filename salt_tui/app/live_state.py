@@ -28,7 +28,21 @@ from salt_tui.store.unit_stream import AnswerUnits
 
 KEPT_LOG_LINES = 500
 
-Phase = Literal["loading", "running", "paused", "stopping", "finished", "interrupted", "failed"]
+Phase = Literal[
+    "loading",
+    "running",
+    "paused",
+    "stopping",
+    "finished",
+    "interrupted",
+    "failed",
+    "reading",
+    "elsewhere",
+    "unreadable",
+]
+"""The last three are of stored runs: being read, computed by another process when it was read, and not readable."""
+
+_PHASES_AFTER: dict[str, Phase] = {"finished": "finished", "failed": "failed", "running": "elsewhere"}
 
 
 @dataclass(slots=True)
@@ -156,7 +170,7 @@ class LiveState:
         changes.generations.add(event.generation)
 
     def _end(self, event: RunEnded, changes: Changes) -> None:
-        self.phase = "finished" if event.state == "finished" else "failed" if event.state == "failed" else "interrupted"
+        self.phase = _PHASES_AFTER.get(event.state, "interrupted")
         # Answers in flight are dropped by the runner and begin anew on resume.
         for answer in self.map.answers:
             if answer.status in {"waiting", "prompt", "streaming"}:
@@ -221,8 +235,3 @@ class LiveState:
         """Show the next confidence function and return its name."""
         self.map.function = FUNCTIONS[(FUNCTIONS.index(self.map.function) + step) % len(FUNCTIONS)]
         return self.map.function
-
-    def next_kind(self) -> str:
-        """Show the next granularity and return its name."""
-        self.map.kind = KINDS[(KINDS.index(self.map.kind) + 1) % len(KINDS)]
-        return self.map.kind

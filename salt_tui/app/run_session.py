@@ -32,6 +32,9 @@ from salt_tui.store.unit_stream import AnswerUnits
 PULL_SECONDS = 0.008
 """Longest time that one pull spends on stored answers, so that 30 pulls a second leave room for keys."""
 
+CANCELLABLE = frozenset({"prompt", "streaming"})
+"""Statuses of an answer that is being written."""
+
 
 def describe(error: BaseException) -> str:
     """Return one line about an exception."""
@@ -55,6 +58,9 @@ class RunSession:
         self.task: str | None = None
         self.reading = False
         self._background: BackgroundRun | None = None
+        self._log_start = 0
+        self._engine_lines: tuple[str, ...] = ()
+        self._log_ended = False
         self._reader: StoredRunReader | None = None
         self._measurement = RunningMeasurement(clock)
         self._queries: Queries | None = None
@@ -87,11 +93,13 @@ class RunSession:
         """Read a run that nobody here computes."""
         session = cls(database)
         session.run = run
+        session.state.phase = "reading"
         session._read(finished_only=False)
         return session
 
     def _compute(self, background: BackgroundRun) -> None:
         self._background = background
+        self._log_start = _log_size()
         background.start()
 
     def _read(self, *, finished_only: bool) -> None:
@@ -108,8 +116,13 @@ class RunSession:
         if self._background is not None:
             changes = self.state.apply(self._background.mailbox)
             started = self.state.view.started
-            if self.run is None and started is not None:
-                self.run = started.run
+            ended = self.state.view.ended
+            number = started.run if started is not None else ended.run if ended is not None else 0
+            if self.run is None and number:
+                self.run = number
+            if ended is not None and not self._log_ended:
+                self._read_engine_log()
+                self._log_ended = True
         if self.reading:
             self._pull_stored(changes)
         return changes
@@ -127,10 +140,14 @@ class RunSession:
             elif isinstance(piece, ReadingEnded):
                 self.reading = False
                 if piece.message:
+                    if self._background is None:
+                        self.state.phase = "unreadable"
                     changes.messages.append(piece.message)
                     self.state.log.append(piece.message)
             elif isinstance(piece, RunStarted | RunEnded):
                 one = self.state.apply(deque([piece]))
+                if isinstance(piece, RunStarted):
+                    self.state.phase = "reading"
                 changes.messages.extend(one.messages)
             changes.progress = True
 
@@ -140,6 +157,11 @@ class RunSession:
     def computing(self) -> bool:
         """Whether a thread or a child of this run is still at work."""
         return self._background is not None and self._background.alive
+
+    @property
+    def resumable(self) -> bool:
+        """Whether there is a run that stopped before its end and that nobody computes, as far as is known."""
+        return self.run is not None and not self.computing and self.state.phase in {"interrupted", "failed"}
 
     def toggle_pause(self) -> bool:
         """Suspend or wake the child; return whether the run is paused now."""
@@ -166,7 +188,7 @@ class RunSession:
         number = self.state.map.number_of(generation)
         if self._background is None or number is None:
             return False
-        if self.state.map.answers[number].status not in {"prompt", "streaming"}:
+        if self.state.map.answers[number].status not in CANCELLABLE:
             return False
         self._background.cancel_answer(generation)
         return True
@@ -228,13 +250,15 @@ class RunSession:
             kind=atom_map.kind,
             index=place.unit,
             line=line,
-            column=sum(1 for other in cells.lines[: place.unit] if other == line),
+            column=cells.lines[: place.unit].count(line),
             text=text,
             reference=reference,
             status=cells.status(place.unit),
             function=atom_map.function,
             value=value,
-            surer_than=measured.surer_than(value, atom_map.function) if measured and value is not None else None,
+            surer_than=None
+            if measured is None or value is None
+            else measured.surer_than(answer.task, value, atom_map.function),
         )
 
     def _unit_texts(self, place: Place) -> tuple[str | None, str | None]:
@@ -254,5 +278,22 @@ class RunSession:
         return (units[place.unit].text, units[place.unit].reference) if place.unit < len(units) else (None, None)
 
     def engine_log(self) -> tuple[str, ...]:
-        """Return the last lines that the child printed."""
-        return read_log_tail(engine_log_path())
+        """Return the last lines that the child of this run printed; none for a stored run.
+
+        Once the child has ended they stay as they are: others write to the same file.
+        """
+        if self._background is not None and not self._log_ended:
+            self._read_engine_log()
+        return self._engine_lines
+
+    def _read_engine_log(self) -> None:
+        # A file that is shorter than it was had been cut to its end before the child wrote.
+        self._log_start = min(self._log_start, _log_size())
+        self._engine_lines = read_log_tail(engine_log_path(), self._log_start)
+
+
+def _log_size() -> int:
+    try:
+        return engine_log_path().stat().st_size
+    except OSError:
+        return 0

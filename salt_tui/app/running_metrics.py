@@ -64,7 +64,7 @@ class Measured:
         values: by name of `NAMES`: the mean over tasks, each task equal.
         intervals: 95 % percentile bootstrap over answers, absent where there is none.
         tasks: how many tasks have a value, by name.
-        ordered: every value with a confidence, oriented so that higher is surer, ascending.
+        ordered: by task, every value with a confidence, oriented so that higher is surer, ascending.
     """
 
     units: int
@@ -74,14 +74,15 @@ class Measured:
     values: dict[str, Value]
     intervals: dict[str, tuple[float, float]]
     tasks: dict[str, int]
-    ordered: NDArray[np.float64]
+    ordered: dict[str, NDArray[np.float64]]
 
-    def surer_than(self, value: float, function: str) -> float | None:
-        """Return the share of units with less confidence than ``value``; None without units."""
-        if not self.ordered.size:
+    def surer_than(self, task: str, value: float, function: str) -> float | None:
+        """Return the share of a task's units with strictly less confidence than ``value``; None without units."""
+        ordered = self.ordered.get(task)
+        if ordered is None or not ordered.size:
             return None
         oriented = value if CONFIDENCE_FUNCTIONS[function].higher_is_confident else -value
-        return float(np.searchsorted(self.ordered, oriented) / self.ordered.size)
+        return float(np.searchsorted(ordered, oriented, side="left") / ordered.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +162,8 @@ def _shared_reason(mean: TaskMean) -> Value:
     return undefined(reasons.pop()) if mean.mean.value is None and len(reasons) == 1 else mean.mean
 
 
-def _ordered(tasks: dict[str, TaskUnits], entry: ConfidenceFunction) -> NDArray[np.float64]:
-    values = [units.value[~np.isnan(units.value)] for units in tasks.values()]
-    return np.sort(entry.oriented(np.concatenate(values))) if values else np.zeros(0)
+def _ordered(tasks: dict[str, TaskUnits], entry: ConfidenceFunction) -> dict[str, NDArray[np.float64]]:
+    return {task: np.sort(entry.oriented(units.value[~np.isnan(units.value)])) for task, units in tasks.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 
 from salt_tui.app.atom_sentence import DescribedUnit, heading, sentence
 
@@ -15,9 +16,10 @@ WRONG = DescribedUnit(
 
 
 def test_a_confidently_wrong_atom() -> None:
-    assert heading(WRONG) == "maze · answer 9 · atom 4 · row 1 column 4"
+    assert heading(WRONG) == "maze · answer 10 · atom 4 · row 1 column 4"
     assert sentence(WRONG) == (
-        "said 18, right is −18: wrong. max_probability 0.97, surer than 92% of the atoms, confidently wrong."
+        "confidently wrong: said “18”, right is “−18”: wrong."
+        " max_probability 0.97, surer than 92% of its task's atoms."
     )
 
 
@@ -26,17 +28,17 @@ def test_a_confidently_wrong_atom() -> None:
     [
         (
             {"status": "correct", "value": 0.3},
-            "said 18: right. max_probability 0.3, surer than 92% of the atoms, right but unsure.",
+            "right but unsure: said “18”: right. max_probability 0.3, surer than 92% of its task's atoms.",
         ),
-        ({"status": "missing", "text": None, "value": None}, "nothing said, right is −18: missing."),
+        ({"status": "missing", "text": None, "value": None}, "nothing said, right is “−18”: missing."),
         (
             {"status": "redundant", "reference": None, "value": 0.2, "surer_than": None},
-            "said 18, where the answer should have ended: redundant. max_probability 0.2.",
+            "said “18”, where the answer should have ended: redundant. max_probability 0.2.",
         ),
-        ({"status": "abstained", "text": "DK", "value": None}, "said DK instead of −18: abstained."),
+        ({"status": "abstained", "text": "DK", "value": None}, "said “DK” instead of “−18”: abstained."),
         (
             {"function": "perplexity", "value": 1.01, "surer_than": None},
-            "said 18, right is −18: wrong. perplexity 1.01 (lower is surer), confidently wrong.",
+            "said “18”, right is “−18”: wrong. perplexity 1.01 (lower is surer).",
         ),
     ],
 )
@@ -45,11 +47,16 @@ def test_every_verdict_has_words(change: dict[str, object], words: str) -> None:
 
 
 def test_a_line_is_called_a_line() -> None:
-    assert heading(replace(WRONG, kind="line", line=2)) == "maze · answer 9 · line 3"
+    assert heading(replace(WRONG, kind="line", line=2)) == "maze · answer 10 · line 3"
 
 
-def test_hostile_text_is_spelled_out_and_cut() -> None:
-    words = sentence(replace(WRONG, text="[/red]\x1b]0;x\x07" + "a" * 10_000, task="t\u202e"))
-    assert "[/red]\\x1b]0;x\\x07aaa" in words
-    assert len(words) < 300
+@pytest.mark.parametrize(("share", "said"), [(0.9, True), (0.899, False), (0.0, False), (None, False)])
+def test_only_the_top_tenth_of_the_task_is_confidently_wrong(share: float | None, said: bool) -> None:
+    assert ("confidently wrong" in sentence(replace(WRONG, surer_than=share))) is said
+
+
+def test_hostile_and_wide_text_is_spelled_out_and_cut_and_the_verdict_stays() -> None:
+    words = sentence(replace(WRONG, text="[/red]\x1b]0;x\x07" + "a" * 10_000, reference="漢" * 50, task="t\u202e"))
+    assert words.startswith("confidently wrong: said “[/red]\\x1b]0;x\\x07a…”, right is “漢漢漢漢漢漢漢漢漢…”: wrong.")
+    assert cell_len(words) <= 2 * 78
     assert "\\u202e" in heading(replace(WRONG, task="t\u202e"))

@@ -84,10 +84,9 @@ def test_a_pause_takes_no_time() -> None:
     assert clock() == 11.0
 
 
-def test_functions_and_granularities_come_round() -> None:
+def test_functions_come_round() -> None:
     state = state_of(started())
     first = state.map.function
     names = [state.next_function() for _ in range(9)]
     assert len(set(names)) == 9
     assert names[-1] == first
-    assert [state.next_kind(), state.next_kind()] == ["line", "atom"]

@@ -8,7 +8,7 @@ import pytest
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.running_metrics import Choice, RunningMeasurement, copy_units, measure
 from scoring.metrics import evaluate_metrics
-from tests.app.unit_events import answer_events, started, state_of
+from tests.app.unit_events import answer_events, scored, started, state_of
 
 ATOMS = Choice("atom", "max_probability", None)
 
@@ -59,14 +59,23 @@ def test_nothing_measured_is_undefined_with_a_reason() -> None:
     assert measured.units == 0
     assert {value.value for value in measured.values.values()} == {None}
     assert measured.intervals == {}
-    assert measured.surer_than(0.5, "max_probability") is None
+    assert measured.surer_than("maze", 0.5, "max_probability") is None
 
 
 def test_the_share_of_less_sure_units_respects_the_direction() -> None:
     measured = measure(*copy_units(state().map.answers, "atom", "perplexity"), "perplexity")
     surest, least = (float(np.float32(1 / probability)) for probability in (0.95, 0.55))  # as cells hold them
-    assert measured.surer_than(least, "perplexity") == 0.0
-    assert measured.surer_than(surest, "perplexity") == 12 / 16
+    assert measured.surer_than("maze", least, "perplexity") == 0.0
+    assert measured.surer_than("maze", surest, "perplexity") == 7 / 9
+    assert measured.surer_than("code", surest, "perplexity") == 5 / 7
+    assert measured.surer_than("other", surest, "perplexity") is None
+
+
+def test_units_that_are_as_sure_are_not_less_sure() -> None:
+    events = [scored(1, index, 0, "×", 0.5) for index in range(4)]
+    tied = state_of(started(), *answer_events(1, 0, [], status=None), *events)
+    measured = measure(*copy_units(tied.map.answers, "atom", "max_probability"), "max_probability")
+    assert measured.surer_than("maze", 0.5, "max_probability") == 0.0
 
 
 def test_it_measures_again_only_after_a_rest_and_at_once_for_another_choice() -> None:
