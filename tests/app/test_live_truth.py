@@ -1,0 +1,365 @@
+"""What the Live screen says is true, what it offers can be done, and it stays where the user is."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import deque
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from textual.pilot import Pilot
+from textual.scrollbar import ScrollTo
+
+from salt_tui.app import live_lines
+from salt_tui.app.application import SaltApp
+from salt_tui.app.atom_map import AtomMap, Place
+from salt_tui.app.live_screen import LOG_ROWS, LiveScreen
+from salt_tui.app.live_state import LiveState
+from salt_tui.app.run_session import RunSession
+from salt_tui.paths import engine_log_path
+from salt_tui.runner.background import BackgroundRun
+from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded, RunEvent
+from salt_tui.store.store import open_store
+from tests.app.conftest import request
+from tests.app.pilot import drive, screen_text, until
+from tests.app.unit_events import answer_events, started
+
+
+class WrittenRun(BackgroundRun):
+    """A run whose events the test writes; it works until `ends`."""
+
+    def __init__(self, *events: RunEvent) -> None:
+        self.mailbox: deque[RunEvent] = deque(events)
+        self.cancelled: list[int] = []
+        self.ends = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether it works."""
+        return not self.ends
+
+    def start(self) -> None:
+        """Nothing is computed."""
+
+    def stop(self) -> None:
+        """End."""
+        self.ends = True
+
+    def join(self, timeout: float) -> bool:
+        """Return whether it ended."""
+        return self.ends
+
+    def cancel_answer(self, generation: int) -> None:
+        """Take note."""
+        self.cancelled.append(generation)
+
+
+def session_of(database: Path, *events: RunEvent) -> tuple[RunSession, WrittenRun]:
+    session, run = RunSession(database), WrittenRun(*events)
+    session._compute(run)
+    return session, run
+
+
+async def show(app: SaltApp, pilot: Pilot[int], session: RunSession) -> LiveScreen:
+    app._show_session(session, computing=session.computing)
+    await until(pilot, lambda: isinstance(app.screen, LiveScreen) and app.screen._session is session)
+    await until(pilot, lambda: not session.reading)
+    await pilot.pause(0.05)
+    assert isinstance(app.screen, LiveScreen)
+    return app.screen
+
+
+def messages(app: SaltApp) -> str:
+    return " ".join(note.message for note in app._notifications)
+
+
+def test_the_ranking_is_computed_for_a_key_and_never_for_a_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, ["·×··×", "+"]))
+    ranked = 0
+    rank = AtomMap.surest_wrong
+
+    def counted(self: AtomMap, count: int = 200) -> list[Place]:
+        nonlocal ranked
+        ranked += 1
+        return rank(self, count)
+
+    monkeypatch.setattr(AtomMap, "surest_wrong", counted)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await show(app, pilot, session)
+        await pilot.press("c", "c")
+        await pilot.pause()
+        assert "no. 2 of the surest wrong" in screen_text(app)
+        for generation in range(2, 8):
+            run.mailbox.extend(answer_events(generation, generation, ["×·"]))
+            await pilot.pause(0.05)
+        assert ranked == 2
+        await pilot.press("left")
+        await pilot.pause()
+        assert screen.map.surest_rank is None
+        await pilot.press("right")
+        await pilot.pause()
+        assert "of the surest wrong" not in screen_text(app), "it was not reached by c"
+        assert ranked == 2
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_an_answer_without_atoms_can_be_chosen_and_cancelled(tmp_path: Path) -> None:
+    session, run = session_of(
+        tmp_path / "salt.db",
+        started(),
+        *answer_events(1, 0, ["··"]),
+        *answer_events(2, 1, [], status=None)[:2],
+        *answer_events(3, 2, [], status="no_answer"),
+    )
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await show(app, pilot, session)
+        await pilot.press("home", "down")
+        await pilot.pause()
+        assert screen.map.cursor == Place(1, 0)
+        assert "answer 2" in screen_text(app)
+        assert "10/20 tokens; x cancels it" in screen_text(app)
+        await pilot.press("x")
+        assert run.cancelled == [2]
+        await pilot.press("down", "x")
+        await pilot.pause()
+        assert run.cancelled == [2]
+        assert "answer 3 of maze is not being written: it is no answer" in messages(app)
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_following_stands_on_a_prompt_while_there_is_no_atom(tmp_path: Path) -> None:
+    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, [], status=None)[:2])
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        await pilot.press("x")
+        assert run.cancelled == [1]
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_without_an_answer_x_says_why(tmp_path: Path) -> None:
+    session, _ = session_of(tmp_path / "salt.db", started())
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        await pilot.press("x")
+        await pilot.pause()
+        assert "choose one with the arrows" in messages(app)
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_the_log_shows_what_the_run_said_before_what_its_own_child_printed(tmp_path: Path, stored: Path) -> None:
+    engine_log_path().parent.mkdir(parents=True, exist_ok=True)
+    engine_log_path().write_text("another child\n" * 9, encoding="utf-8")
+    session, run = session_of(tmp_path / "salt.db", started(), Notice("look here"))
+    with engine_log_path().open("a", encoding="utf-8") as log:
+        log.writelines(f"own line {number}\n" for number in range(12))
+    session.pull()
+    lines = live_lines.log_lines(session, LOG_ROWS)
+    assert lines == ["look here", *(f"own line {number}" for number in range(8, 12))]
+    run.mailbox.extend(Notice(f"notice {number}") for number in range(9))
+    session.pull()
+    assert live_lines.log_lines(session, LOG_ROWS) == [
+        "… 6 earlier", "notice 5", "notice 6", "notice 7", "notice 8",
+    ]  # fmt: skip
+    run.mailbox.append(RunEnded(7, "finished", None))
+    session.pull()
+    with engine_log_path().open("a", encoding="utf-8") as log:
+        log.write("a later child\n")
+    assert session.engine_log()[-1] == "own line 11"
+    assert RunSession.stored(1, stored).engine_log() == ()
+
+
+def test_all_rows_of_the_log_are_seen(tmp_path: Path) -> None:
+    session, _ = session_of(tmp_path / "salt.db", started(), *(Notice(f"notice {number}") for number in range(5)))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        app.clear_notifications()
+        await pilot.press("o")
+        await pilot.pause()
+        for number in range(5):
+            assert f" notice {number}" in screen_text(app)
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_a_run_that_another_process_computes_offers_no_resume(stored: Path) -> None:
+    with sqlite3.connect(stored) as connection:
+        connection.execute("UPDATE run SET state = 'interrupted', finished_at = NULL")
+    with open_store(stored) as store:
+        store.claim(1)
+        session = RunSession.stored(1, stored)
+
+        async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+            screen = await show(app, pilot, session)
+            assert "computed by another process" in screen_text(app)
+            assert "r resumes" not in screen_text(app)
+            assert screen.check_action("resume", ()) is None
+            await pilot.press("r")
+            assert app.session is session
+
+        drive(scenario, stored)
+
+
+def test_a_start_that_failed_is_no_run(tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: app.session is not None and app.session.state.phase == "failed")
+        await until(pilot, lambda: "no run was begun" in screen_text(app))
+        assert "r resumes" not in screen_text(app)
+        assert app.screen.check_action("resume", ()) is None
+        assert app.screen.check_action("export", ()) is None
+
+    drive(scenario, tmp_path / "salt.db", request(tmp_path / "nothing.scripted.json"))
+
+
+def test_a_stored_run_says_how_many_atoms_there_are_to_choose(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        session = RunSession.stored(1, stored)
+        await show(app, pilot, session)
+        count = sum(len(answer.units["atom"]) for answer in session.state.map.answers)
+        await until(pilot, lambda: f"{count} atoms. Arrows choose one" in screen_text(app))
+
+    drive(scenario, stored)
+
+
+def test_a_run_that_cannot_be_read_says_so(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, RunSession.stored(99, stored))
+        await until(pilot, lambda: "cannot be read" in screen_text(app))
+        assert "loading" not in screen_text(app)
+        assert "r resumes" not in screen_text(app)
+
+    drive(scenario, stored)
+
+
+def test_tasks_under_way_are_not_called_not_begun() -> None:
+    state = LiveState()
+    state.apply(deque([started("maze", "code", "tree", "sort"), *answer_events(1, 0, ["·"], status=None)]))
+    state.apply(deque(answer_events(2, 0, [], task="code", status=None)[:2]))
+    assert "4 tasks: 0 done, 2 under way, 2 not begun" in live_lines.task_lines(state, 2, 100)[1]
+
+
+def test_lines_are_cut_by_cells_and_say_so(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    session, _ = session_of(tmp_path / "salt.db", replace(started(*"abcdefgh"), model="漢字" * 40))
+    session.pull()
+    for width in (60, 80, 120):
+        title = live_lines.title_line(session, width)
+        assert cell_len(title) == width
+        assert title.endswith("running")
+        assert all(cell_len(line) <= width for line in live_lines.task_lines(session.state, 2, width))
+        rows = live_lines.two_rows("confidently wrong: " + "漢字 word " * 40, width).split("\n")
+        assert len(rows) == 2
+        assert all(cell_len(row) <= width for row in rows)
+        assert rows[1].endswith("…")
+        assert live_lines.rule("漢" * 90, width).endswith("…")
+    assert live_lines.two_rows("漢" * 30, 20) == "漢" * 10 + "\n" + "漢" * 9 + "…"
+    assert live_lines.two_rows("short", 20) == "short"
+
+
+def test_another_granularity_stays_at_the_place(tmp_path: Path) -> None:
+    session, _ = session_of(
+        tmp_path / "salt.db", started(), *answer_events(1, 0, ["···"]), *answer_events(2, 1, ["··", "·×·"])
+    )
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await show(app, pilot, session)
+        screen.map.go_to(Place(1, 3))
+        await pilot.press("g")
+        assert (session.state.map.kind, screen.map.cursor) == ("line", Place(1, 1))
+        await pilot.press("g")
+        assert (session.state.map.kind, screen.map.cursor) == ("atom", Place(1, 3))
+        await pilot.press("g", "up", "g")
+        assert screen.map.cursor == Place(1, 0), "the first atom of another line"
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_the_lines_of_a_stored_run_have_their_atoms(stored: Path) -> None:
+    session = RunSession.stored(1, stored)
+    deadline = time.monotonic() + 20
+    while session.reading and time.monotonic() < deadline:
+        session.pull()
+    atom_map = session.state.map
+    places = [Place(number, 0) for number in range(len(atom_map.answers)) if len(atom_map.cells(number))]
+    assert places
+    assert all(atom_map.counterpart(place, "line") == place for place in places)
+
+
+def test_the_scrollbar_stops_following(tmp_path: Path) -> None:
+    session, run = session_of(
+        tmp_path / "salt.db", started(), *(event for n in range(60) for event in answer_events(n + 1, n, ["·×"]))
+    )
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await show(app, pilot, session)
+        assert screen.map.following
+        assert screen.map.scroll_offset.y == screen.map.max_scroll_y
+        await pilot.click("#map", offset=(screen.map.outer_size.width - 1, 1))
+        await until(pilot, lambda: not screen.map.following)
+        await pilot.press("end")
+        assert screen.map.following
+        screen.map.post_message(ScrollTo(y=3, animate=False))
+        await until(pilot, lambda: screen.map.scroll_offset.y == 3)
+        assert not screen.map.following
+        run.mailbox.extend(answer_events(99, 99, ["··"]))
+        await pilot.pause(0.1)
+        assert screen.map.scroll_offset.y == 3
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_following_goes_on_while_answers_come(tmp_path: Path) -> None:
+    session, run = session_of(tmp_path / "salt.db", started())
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await show(app, pilot, session)
+        for number in range(40):
+            run.mailbox.extend(answer_events(number + 1, number, ["·×"]))
+            await pilot.pause(0.02)
+        await until(pilot, lambda: len(session.state.map.answers) == 40)
+        await pilot.pause(0.05)
+        assert screen.map.following
+        assert screen.map.scroll_offset.y == session.state.map.height - screen.map.size.height
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_the_computing_run_is_heard_while_another_is_shown_and_the_function_stays(stored: Path) -> None:
+    session, run = session_of(stored, started())
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        await pilot.press("f")
+        chosen = session.state.map.function
+        other = RunSession.stored(1, stored)
+        await show(app, pilot, other)
+        assert other.state.map.function == chosen != LiveState().map.function
+        run.mailbox.append(Notice("the model died"))
+        await until(pilot, lambda: "run 7: the model died" in messages(app))
+
+    drive(scenario, stored)
+
+
+def test_the_prompt_of_an_answer_is_counted_from_one(tmp_path: Path) -> None:
+    session, _ = session_of(
+        tmp_path / "salt.db", started(), *answer_events(1, 0, [], status=None)[:1], PromptEvaluated(1, 5, 20)
+    )
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        assert any(line.startswith("    1  prompt") for line in screen_text(app).splitlines())
+
+    drive(scenario, tmp_path / "salt.db")
