@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual import events, work
-from textual.app import App, ComposeResult, SystemCommand
+from textual import work
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.widget import Widget
-from textual.widgets import Static
 
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
 from salt_tui.app.help_text import help_text
@@ -29,6 +28,7 @@ from salt_tui.app.settings import keys_path, load_keys
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.app.task_list import TaskList
 from salt_tui.app.terminal import MINIMUM_HEIGHT, MINIMUM_WIDTH, terminal_is_there
+from salt_tui.app.worker_failures import failures_told
 from salt_tui.palette import DrawingMode
 from salt_tui.visible_text import visible
 
@@ -40,20 +40,9 @@ Severity = Literal["information", "warning", "error"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_SECONDS = 0.02
+DESIGN_WIDTH, DESIGN_HEIGHT = 80, 24
 STOP_SECONDS = 2.0
 """Within this time after it was asked to stop the child has ended."""
-
-
-class TooSmall(Screen[None]):
-    """One sentence, over everything else, while the terminal is too small."""
-
-    def compose(self) -> ComposeResult:
-        """Show the sentence."""
-        yield Static(
-            f"salt-tui needs {MINIMUM_WIDTH} columns and {MINIMUM_HEIGHT} rows; `salt-tui run` works in any size",
-            id="too-small",
-            markup=False,
-        )
 
 
 def _live_screen() -> Screen[None]:
@@ -94,7 +83,7 @@ class SaltApp(App[int]):
         Binding("2,f3", "show_mode('live')", "Live", show=False, id="app.live"),
         Binding("3,f4", "show_mode('runs')", "Runs", show=False, id="app.runs"),
         Binding("question_mark", "help", "Help", key_display="?", id="app.help"),
-        Binding("v", "drawing_mode", "Colours", show=False, id="app.drawing_mode"),
+        Binding("v", "drawing_mode", "Colours of the cells", show=False, id="app.drawing_mode"),
         Binding("q", "quit", "Quit", id="app.quit"),
         Binding("ctrl+c", "quit_now", "Quit without asking", show=False, priority=True, id="app.quit_now"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True, id="app.suspend"),
@@ -105,6 +94,9 @@ class SaltApp(App[int]):
     ) -> None:
         """Make the app; nothing is read yet."""
         super().__init__(ansi_color=None if mode is DrawingMode.COLOUR else True)
+        # Every screen gets one class of each list, and the stylesheet goes by them.
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-too-narrow"), (MINIMUM_WIDTH, "-narrow"), (DESIGN_WIDTH, "-wide")]
+        self.VERTICAL_BREAKPOINTS = [(0, "-too-low"), (MINIMUM_HEIGHT, "-low"), (DESIGN_HEIGHT, "-high")]
         self.database = database
         self.mode = mode
         self.session: RunSession | None = None
@@ -113,6 +105,9 @@ class SaltApp(App[int]):
         self._request = request
         self._resume = resume
         self._leaving = False
+        self._paused_by_suspension: RunSession | None = None
+        self._keys: dict[str, str] = {}
+        self._clashes: set[tuple[str | None, str | None]] = set()
         self.interrupted_run: int | None = None
         if mode is not DrawingMode.COLOUR:
             self.theme = "ansi-dark"
@@ -133,10 +128,12 @@ class SaltApp(App[int]):
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._leave_for, number)
+        self.app_suspend_signal.subscribe(self, self._pause_before_stop)
         self.app_resume_signal.subscribe(self, self._redraw_after_stop)
         if keys_path().exists():
             keys, ignored = load_keys(set(binding_names()))
             self.set_keymap(keys)
+            self._keys = keys
             for line in ignored:
                 self.say(line, severity="warning")
         if self._request is not None:
@@ -153,8 +150,17 @@ class SaltApp(App[int]):
             self._leaving = True
             self.run_worker(self._stop_and_exit(code), group="leave", exit_on_error=False)
 
+    def _pause_before_stop(self, _: object) -> None:
+        """Suspend the child too: a process group of its own keeps it from the terminal's stop signal."""
+        computing = self.computing
+        if computing is not None and computing.state.phase == "running" and computing.toggle_pause():
+            self._paused_by_suspension = computing
+
     def _redraw_after_stop(self, _: object) -> None:
-        """Draw everything: the shell has written over the screen while the process was stopped."""
+        """Wake the child and draw everything: the shell has written over the screen while the process was stopped."""
+        paused, self._paused_by_suspension = self._paused_by_suspension, None
+        if paused is not None and paused.state.phase == "paused":
+            paused.toggle_pause()
         for screen in self.screen_stack:
             for widget in (screen, *screen.walk_children(Widget)):
                 widget.refresh()
@@ -265,26 +271,38 @@ class SaltApp(App[int]):
 
         def answered(name: str | None) -> None:
             if name and name.strip():
-                self.write_export(run, Path(name.strip()).expanduser())
+                self._export_to(run, Path(name.strip()))
 
         self.push_screen(
             LineOfInput(f"Export run {run} to", f"run-{run}.csv", "csv: atoms; jsonl: answers; db: a database"),
             answered,
         )
 
+    def _export_to(self, run: int, named: Path) -> None:
+        try:
+            target = named.expanduser().absolute()
+            there = target.is_file()
+        except (OSError, RuntimeError) as error:
+            self.say(f"{named}: {error}", severity="error")
+            return
+        if not there:
+            self.write_export(run, target)
+            return
+
+        def replace(yes: bool | None) -> None:
+            if yes:
+                self.write_export(run, target, overwrite=True)
+
+        self.push_screen(Question(f"Replace {target.name}?", f"What {target} holds now is lost."), replace)
+
     @work(thread=True, group="export", exit_on_error=False)
     def write_export(self, run: int, target: Path, overwrite: bool = False) -> None:
         """Write an export beside the screen."""
-        from salt_tui.commands.failures import describe_failure
-        from salt_tui.store.errors import StoreError
         from salt_tui.store.export import export_run
 
-        try:
+        with failures_told(self, self.say_error):
             export_run(self.database, run, target, overwrite=overwrite)
-        except (StoreError, OSError) as error:
-            self.call_from_thread(self.say, describe_failure(error)[0], severity="error")
-        else:
-            self.call_from_thread(self.say, f"run {run} is in {target}")
+            self.call_from_thread(self.say, f"run {run} is in {target.name} in {target.parent}")
 
     # --- keys of the whole app ----------------------------------------------------------------------------------
 
@@ -302,20 +320,38 @@ class SaltApp(App[int]):
             return
         self.push_screen(TextToRead("Help", help_text(self.key_groups(), self.mode, str(keys_path()))))
 
-    def key_groups(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """Return the keys that work now, by part: of the focused widget, of the screen, of the app."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        seen: set[tuple[str, str]] = set()
-        for _, binding, _, _ in self.screen.active_bindings.values():
-            name = binding.id or ""
-            part = name.partition(".")[0]
-            if part not in PARTS or (name, binding.description) in seen:
-                continue
-            seen.add((name, binding.description))
-            keys = [key for key, active in self.screen.active_bindings.items() if active.binding.id == name]
-            shown = " ".join(self.get_key_display(Binding(key, "")) for key in keys)
-            groups.setdefault(PARTS[part], []).append((shown, binding.tooltip or binding.description))
+    def key_groups(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
+        """Return keys, what they do and the binding's id, by part, of what the screen shows."""
+        groups: dict[str, list[tuple[str, str, str]]] = {}
+        for binding, _ in self._bindings_of(self.screen):
+            part = PARTS.get((binding.id or "").partition(".")[0])
+            if part is not None:
+                words = binding.tooltip or binding.description
+                groups.setdefault(part, []).append((self.shown_keys(binding), words, binding.id or ""))
         return [(title, groups[title]) for title in PARTS.values() if title in groups]
+
+    def _bindings_of(self, screen: Screen[object]) -> list[tuple[Binding, DOMNode]]:
+        """Return the bindings of the widgets that a screen shows, of the screen and of the app, with their owners."""
+        owners: list[DOMNode] = [widget for widget in screen.walk_children(Widget) if widget.display]
+        return [
+            (binding, owner)
+            for owner in (*owners, screen, self)
+            for binding in owner.__class__.BINDINGS
+            if isinstance(binding, Binding) and binding.id
+        ]
+
+    def shown_keys(self, binding: Binding) -> str:
+        """Return the keys of a binding as the user set them, readable."""
+        keys = self._keys.get(binding.id or "", binding.key)
+        return " ".join(self.get_key_display(Binding(key.strip(), "")) for key in keys.split(","))
+
+    def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:
+        """Say once that a key of the user's file took the place of another."""
+        for binding in clashed_bindings:
+            clash = (binding.id, binding.key)
+            if clash not in self._clashes:
+                self._clashes.add(clash)
+                self.say(f"{keys_path()}: {binding.key} is taken from {binding.id}", severity="warning")
 
     def action_drawing_mode(self) -> None:
         """Draw with colours, with sixteen, or with none."""
@@ -326,14 +362,16 @@ class SaltApp(App[int]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List in the palette what has a key; the palette adds nothing of its own."""
-        for binding in command_bindings(screen):
+        for binding, owner in self._bindings_of(screen):
             yield SystemCommand(
-                binding.tooltip or binding.description, f"key {binding.key}", self._runner(screen, binding.action)
+                binding.tooltip or binding.description,
+                f"key {self.shown_keys(binding)}",
+                self._runner(owner, binding.action),
             )
 
-    def _runner(self, screen: Screen[object], action: str) -> Callable[[], None]:
+    def _runner(self, owner: DOMNode, action: str) -> Callable[[], None]:
         def run() -> None:
-            self.call_later(self.run_action, action, screen)
+            self.call_later(self.run_action, action, owner)
 
         return run
 
@@ -343,14 +381,9 @@ class SaltApp(App[int]):
         """Tell the user one line."""
         self.notify(visible(line, 300), severity=severity, markup=False, timeout=8 if severity == "error" else 4)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Cover everything with one sentence while the terminal is too small."""
-        small = event.size.width < MINIMUM_WIDTH or event.size.height < MINIMUM_HEIGHT
-        covered = isinstance(self.screen, TooSmall)
-        if small and not covered:
-            self.push_screen(TooSmall())
-        elif covered and not small:
-            self.pop_screen()
+    def say_error(self, line: str) -> None:
+        """Tell the user what failed."""
+        self.say(line, severity="error")
 
 
 PARTS = {"map": "Map", "live": "Live", "setup": "Setup", "tasks": "Tasks", "runs": "Runs", "app": "Everywhere"}
@@ -373,9 +406,3 @@ def binding_names() -> list[str]:
         for binding in owner.BINDINGS
         if isinstance(binding, Binding) and binding.id
     ]
-
-
-def command_bindings(screen: Screen[object]) -> list[Binding]:
-    """Return the bindings that the palette lists: those of the screen and of the app."""
-    bindings = [*screen.__class__.BINDINGS, *SaltApp.BINDINGS]
-    return [binding for binding in bindings if isinstance(binding, Binding)]

@@ -76,6 +76,8 @@ class TextToRead(ModalScreen[None]):
         Binding("up,k", "scroll_text(-1)", "Up", show=False, id="text.up"),
         Binding("pagedown,space", "scroll_text(10)", "Page down", show=False, id="text.page_down"),
         Binding("pageup", "scroll_text(-10)", "Page up", show=False, id="text.page_up"),
+        Binding("home", "scroll_to_end(False)", "Beginning", show=False, id="text.first"),
+        Binding("end", "scroll_to_end(True)", "End", show=False, id="text.last"),
     ]
 
     def __init__(self, title: str, text: str) -> None:
@@ -90,7 +92,7 @@ class TextToRead(ModalScreen[None]):
             yield Static(visible(self._title), markup=False, classes="window-title")
             with VerticalScroll(id="text-scroll", can_focus=False):
                 yield Static(self._text, markup=False)
-            yield Static("↑↓ scroll   escape back", markup=False, classes="window-keys")
+            yield Static("↑↓ page home end scroll   escape back", markup=False, classes="window-keys")
 
     def action_leave(self) -> None:
         """Close."""
@@ -99,3 +101,11 @@ class TextToRead(ModalScreen[None]):
     def action_scroll_text(self, lines: int) -> None:
         """Scroll."""
         self.query_one("#text-scroll").scroll_relative(y=lines, animate=False)
+
+    def action_scroll_to_end(self, last: bool) -> None:
+        """Go to the last line, or to the first."""
+        scroll = self.query_one("#text-scroll")
+        if last:
+            scroll.scroll_end(animate=False)
+        else:
+            scroll.scroll_home(animate=False)

@@ -35,32 +35,59 @@ METRICS: dict[str, tuple[str, str]] = {
 }
 
 INTERVALS = "Brackets hold 95 % intervals from drawing answers again 200 times; n counts atoms with a confidence."
+NO_INTERVALS = "Above 20,000 units there are none: they would take seconds."
+CELLS_ONLY = "v changes the cells of the map and the legend; the rest keeps what the terminal had at the start."
 UNDEFINED = "A dash is a number that does not exist yet or at all; the reason stands beside it."
 
 
-def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str]]]], mode: DrawingMode, keys_file: str) -> str:
+TEXTUAL_KEYS: tuple[tuple[str, str, str], ...] = (
+    ("^p", "Find a command by its name", ""),
+    ("tab  shift+tab", "Next part, previous part", ""),
+)
+"""Keys that are Textual's own and cannot be changed in the file of keys."""
+
+TAIL = (
+    "14 .07 streaming: 14 atoms so far, precision .07, what the answer does:",
+    "  waiting, prompt, streaming, finished; truncated: it ran to its limit of",
+    "  tokens; unclosed: no end of the answer was said; no answer: it holds no",
+    "  atom; cancelled, failed and context_full answers do not count.",
+    "newest below: the map follows what is written; after a move of the",
+    '  cursor it says "end follows": the key end goes back to the newest.',
+)
+"""What stands at the right of a row of the map and in its heading."""
+
+
+def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mode: DrawingMode, keys_file: str) -> str:
     """Return the whole text.
 
     Args:
-        keys: groups of (key, what it does).
+        keys: groups of (key, what it does, id of the binding).
         mode: how cells are drawn.
         keys_file: where keys can be changed.
     """
     lines: list[str] = []
     for title, entries in keys:
-        lines += [title, *(f"  {key:<16} {what}" for key, what in entries), ""]
+        lines += [title, *(_key_line(*entry) for entry in entries), ""]
+    lines += ["Of every program with this kind of screen", *(_key_line(*entry) for entry in TEXTUAL_KEYS), ""]
     lines += ["Verdicts", *(f"  {GLYPHS[name]}  {name}: {words}" for name, words in VERDICTS.items()), ""]
-    lines += ["Shades", *(f"  {line}" for line in shade_lines(mode)), "", "Metrics"]
+    lines += ["The end of a row", *(f"  {line}" for line in TAIL), ""]
+    lines += ["Shades", *(f"  {line}" for line in shade_lines(mode)), f"  {CELLS_ONLY}", "", "Metrics"]
     for name, (what, direction) in METRICS.items():
         lines += [f"  {name}", f"    {what}", f"    {direction}"]
     lines += [
         f"  {INTERVALS}",
+        f"  {NO_INTERVALS}",
         f"  {UNDEFINED}",
         "",
-        f"Keys can be changed in {keys_file}:",
-        '  "map.next_wrong" = "n"',
+        f"Keys can be changed in {keys_file},",
+        "by the names at the right of the lists above; commas join several:",
+        '  "map.next_wrong" = "n,ctrl+n"',
     ]
     return "\n".join(lines)
+
+
+def _key_line(key: str, what: str, name: str) -> str:
+    return f"  {key:<14} {what:<34} {name}".rstrip()
 
 
 def shade_lines(mode: DrawingMode) -> list[str]:

@@ -34,6 +34,9 @@ TALL_TASK_ROWS = 8
 TALL = 30
 LOG_ROWS = 5
 TALL_LOG_ROWS = 11
+LOW_LOG_ROWS = 2
+LOW = 22
+"""Below so many rows a whole log would leave nothing of the map."""
 NO_RUN = "No run is open.  1 sets one up, 3 lists the stored ones."
 
 
@@ -262,7 +265,8 @@ class LiveScreen(Screen[None]):
     def _draw_log(self) -> None:
         session = self._session
         if session is not None:
-            rows = TALL_LOG_ROWS if self.size.height >= TALL else LOG_ROWS
+            height = self.size.height
+            rows = TALL_LOG_ROWS if height >= TALL else LOG_ROWS if height >= LOW else LOW_LOG_ROWS
             self.query_one("#log").styles.height = rows + 1
             lines = live_lines.log_lines(session, rows)
             self._set("log", "\n".join(f" {fit(line, self.size.width - 2)}" for line in lines))

@@ -10,12 +10,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Input, Static
+from textual.worker import get_current_worker
 
 from salt_tui.app import runs_state
 from salt_tui.app.dialogs import Question
-from salt_tui.store.errors import StoreError
+from salt_tui.app.size_cover import SizeCover
+from salt_tui.app.worker_failures import failures_told
 from salt_tui.store.queries import open_queries
 from salt_tui.store.results import RunListing
+from salt_tui.visible_text import visible
 
 if TYPE_CHECKING:
     from salt_tui.app.application import SaltApp
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 class RunsScreen(Screen[None]):
     """The list."""
 
+    AUTO_FOCUS = "#runs"
     HELP = "Stored runs, newest first: enter opens one, slash filters, d deletes after asking."
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -40,6 +44,8 @@ class RunsScreen(Screen[None]):
         super().__init__()
         self._runs: list[RunListing] = []
         self._shown: list[RunListing] = []
+        self._widths: dict[str, int] = {}
+        self._read = False
 
     @property
     def salt(self) -> SaltApp:
@@ -50,16 +56,22 @@ class RunsScreen(Screen[None]):
         """Lay the parts out."""
         yield Static(" reading …", id="runs-title", markup=False)
         yield Input(placeholder="filter: words of model, task, level or state", compact=True, id="filter")
-        yield DataTable(id="runs", cursor_type="row", zebra_stripes=False)
+        yield DataTable(id="runs", cursor_type="row", zebra_stripes=False, cell_padding=0)
+        yield Static(id="run-details", markup=False)
         yield Footer(compact=True, show_command_palette=False)
+        yield SizeCover()
 
     def on_mount(self) -> None:
         """Fill the table."""
-        table = self.table
-        for column in runs_state.COLUMNS:
-            table.add_column(column)
-        table.focus()
+        self.table.focus()
         self.read_runs()
+
+    def on_resize(self) -> None:
+        """Lay the columns out for the width."""
+        widths = runs_state.column_widths(self.size.width)
+        if widths != self._widths:
+            self._widths = widths
+            self._fill()
 
     def on_screen_resume(self) -> None:
         """Read again: a run may have begun or ended."""
@@ -74,20 +86,21 @@ class RunsScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="runs", exit_on_error=False)
     def read_runs(self) -> None:
         """Read the list beside the screen; a million atoms take a second to count."""
-        problem: str | None = None
-        runs: list[RunListing] = []
-        try:
+        with failures_told(self.salt, self._take_failure):
+            runs: list[RunListing] = []
             if self.salt.database.exists():
                 with open_queries(self.salt.database) as queries:
                     runs = queries.list_runs()
-        except StoreError as error:
-            problem = str(error)
-        self.app.call_from_thread(self._take, runs, problem)
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._take, runs)
 
-    def _take(self, runs: list[RunListing], problem: str | None) -> None:
+    def _take_failure(self, line: str) -> None:
+        self.query_one("#runs-title", Static).update(f" {visible(line)}")
+        self.salt.say_error(line)
+
+    def _take(self, runs: list[RunListing]) -> None:
         self._runs = runs
-        if problem is not None:
-            self.salt.say(problem, severity="error")
+        self._read = True
         self._fill()
 
     def _fill(self) -> None:
@@ -95,12 +108,20 @@ class RunsScreen(Screen[None]):
         words = self.query_one("#filter", Input).value
         self._shown = runs_state.matching(self._runs, words)
         table = self.table
-        table.clear()
+        table.clear(columns=True)
+        for name, cells in self._widths.items():
+            table.add_column(name, width=cells + 1, key=name)
         for run in self._shown:
-            table.add_row(*(Text(cell) for cell in runs_state.run_cells(run)), key=str(run.run))
+            row = runs_state.run_cells(run)
+            table.add_row(
+                *(Text(runs_state.cut(row[name], cells)) for name, cells in self._widths.items()), key=str(run.run)
+            )
         numbers = [run.run for run in self._shown]
         if chosen is not None and chosen.run in numbers:
             table.move_cursor(row=numbers.index(chosen.run), animate=False)
+        self._show_details()
+        if not self._read:
+            return
         if not self._runs:
             title = " no runs yet: 1 sets one up"
         else:
@@ -110,6 +131,14 @@ class RunsScreen(Screen[None]):
                 else f" {len(self._runs)} run{'' if len(self._runs) == 1 else 's'}"
             )
         self.query_one("#runs-title", Static).update(title)
+
+    def on_data_table_row_highlighted(self) -> None:
+        """Say what the cells of the run have no room for."""
+        self._show_details()
+
+    def _show_details(self) -> None:
+        chosen = self.chosen
+        self.query_one("#run-details", Static).update("" if chosen is None else runs_state.details(chosen))
 
     @property
     def chosen(self) -> RunListing | None:
@@ -158,6 +187,10 @@ class RunsScreen(Screen[None]):
         run = self.chosen
         if run is None:
             return
+        computing = self.salt.computing
+        if computing is not None and computing.computing and computing.run == run.run:
+            self.salt.say(f"run {run.run} computes here: stop it first (2, then X)", severity="warning")
+            return
 
         def delete(answer: bool | None) -> None:
             if answer:
@@ -168,10 +201,7 @@ class RunsScreen(Screen[None]):
     @work(thread=True, group="delete", exit_on_error=False)
     def delete_run(self, run: int) -> None:
         """Delete beside the screen."""
-        try:
+        with failures_told(self.salt, self.salt.say_error):
             runs_state.delete(self.salt.database, run)
-        except StoreError as error:
-            self.app.call_from_thread(self.salt.say, str(error), severity="error")
-        else:
             self.app.call_from_thread(self.salt.forget_run, run)
         self.app.call_from_thread(self.read_runs)

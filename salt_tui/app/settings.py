@@ -90,6 +90,25 @@ def load_keys(known: set[str]) -> tuple[dict[str, str], list[str]]:
             ignored.append(f"{path}: there is no binding {name!r}; ? lists them")
         elif not isinstance(value, str) or not value.strip():
             ignored.append(f"{path}: {name} must be keys joined by commas")
+        elif (wrong := next((key for key in value.split(",") if not _is_key(key.strip())), None)) is not None:
+            ignored.append(
+                f"{path}: {name}: {wrong.strip() or 'nothing'!r} is no key; f5, ctrl+n, slash and n are some"
+            )
         else:
-            keys[name] = value
+            keys[name] = ",".join(key.strip() for key in value.split(","))
     return keys, ignored
+
+
+_MODIFIERS = {"ctrl", "shift", "alt", "super", "hyper", "meta"}
+
+
+def _is_key(name: str) -> bool:
+    """Say whether a name is one that Textual gives to a key, or the character of one."""
+    from textual.keys import KEY_NAME_REPLACEMENTS, Keys, key_to_character
+
+    *modifiers, key = name.split("+") if name != "+" else (name,)
+    if not key or not set(modifiers) <= _MODIFIERS or key != key.strip():
+        return False
+    if len(key) == 1:
+        return key.isprintable() and not key.isspace()
+    return key in set(Keys) or key in KEY_NAME_REPLACEMENTS.values() or key_to_character(key) is not None

@@ -16,11 +16,14 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Button, Footer, Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
 
 from salt_tui.app.dialogs import LineOfInput, TextToRead
 from salt_tui.app.option_cursor import VisibleCursorList
 from salt_tui.app.settings import Choices, load_choices, save_choices
+from salt_tui.app.size_cover import SizeCover
 from salt_tui.app.task_list import TaskList
+from salt_tui.app.worker_failures import failures_told
 from salt_tui.visible_text import visible
 from tasks.task import DIFFICULTIES, METHODS
 
@@ -37,6 +40,7 @@ NUMBERS = ("limit", "seed", "width")
 class SetupScreen(Screen[None]):
     """The form."""
 
+    AUTO_FOCUS = "#models"
     HELP = "Choose what to evaluate. Tab goes from part to part, space marks a task, ctrl+r starts."
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,6 +58,7 @@ class SetupScreen(Screen[None]):
         self._offer: Offer | None = None
         self._choices = load_choices()
         self._estimates = 0
+        self._files = [self._choices.model]  # what models.toml does not name of these is listed as a file
 
     @property
     def salt(self) -> SaltApp:
@@ -87,6 +92,7 @@ class SetupScreen(Screen[None]):
             yield Button("Start", id="start", compact=True)
             yield Button("Resume", id="resume", compact=True, disabled=True)
         yield Footer(compact=True, show_command_palette=False)
+        yield SizeCover()
 
     def _select(self, name: str, title: str, values: tuple[str, ...], value: str) -> ComposeResult:
         with Vertical(classes="field"):
@@ -107,33 +113,35 @@ class SetupScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Look again: a run may have ended."""
-        if self.is_mounted and self._offer is not None:
+        if self.is_mounted:
             self.look_around()
 
     @work(thread=True, exclusive=True, group="offer", exit_on_error=False)
     def look_around(self) -> None:
         """Look for models and stored runs."""
-        from salt_tui.app import setup_state
+        with failures_told(self.salt, self._show_problem):
+            from salt_tui.app import setup_state
 
-        offer = setup_state.look_around(self.salt.database)
-        self.app.call_from_thread(self._show_offer, offer)
+            offer = setup_state.look_around(self.salt.database, tuple(self._files))
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._show_offer, offer)
+
+    def _show_problem(self, line: str) -> None:
+        self._estimates += 1  # an estimate on its way comes too late
+        self.query_one("#cost", Static).update(visible(line))
 
     def _show_offer(self, offer: Offer) -> None:
         from salt_tui.app import setup_state
 
         begun_with = self._choices  # filling the lists below moves their cursors and marks
+        self._offer = None
         models = self.query_one("#models", OptionList)
         models.clear_options()
         names = [row.name for row in offer.models]
-        if self._choices.model not in names:
-            models.add_option(Option(Content(f"{visible(self._choices.model, 60)}  (a file)"), "0"))
-            names.insert(0, self._choices.model)
-            offset = 1
-        else:
-            offset = 0
-        for number, row in enumerate(offer.models):
-            models.add_option(Option(Content(setup_state.model_line(row)), str(number + offset)))
-        models.highlighted = names.index(self._choices.model)
+        models.add_options(
+            Option(Content(setup_state.model_line(row)), str(number)) for number, row in enumerate(offer.models)
+        )
+        models.highlighted = names.index(begun_with.model) if begun_with.model in names else None
         if not self.tasks.names:
             self.tasks.fill([(task.name, task.description) for task in offer.tasks], begun_with.tasks)
         resume = self.query_one("#resume", Button)
@@ -154,8 +162,8 @@ class SetupScreen(Screen[None]):
     # --- choices ------------------------------------------------------------------------------------------------
 
     def read_choices(self) -> Choices:
-        """Return what the form says; a number that is no number is read as the one before."""
-        if self._offer is None:
+        """Return what the form says; a number that is none, which `_problem` names, is read as the one before."""
+        if self._offer is None or not self.tasks.names:
             return self._choices
         return replace(
             self._choices,
@@ -168,8 +176,16 @@ class SetupScreen(Screen[None]):
         )
 
     def _number(self, name: str, before: int) -> int:
-        text = self.query_one(f"#{name}", Input).value.strip()
-        return int(text) if text.lstrip("-").isdigit() else before
+        from salt_tui.app import setup_state
+
+        number = setup_state.whole_number(self.query_one(f"#{name}", Input).value)
+        return before if number is None else number
+
+    def _problem(self) -> str | None:
+        from salt_tui.app import setup_state
+
+        numbers = setup_state.field_problem(*(self.query_one(f"#{name}", Input).value for name in NUMBERS))
+        return setup_state.problem_with(self._choices, self._offer) or numbers
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Choose the model under the cursor."""
@@ -180,12 +196,8 @@ class SetupScreen(Screen[None]):
                 self._changed()
 
     def _row(self, index: int) -> str | None:
-        if self._offer is None:
-            return None
-        names = [row.name for row in self._offer.models]
-        count = self.query_one("#models", OptionList).option_count
-        extra = count - len(names)
-        return names[index - extra] if index >= extra else None
+        # The event of a cursor may come after the list was filled anew.
+        return self._offer.models[index].name if self._offer and index < len(self._offer.models) else None
 
     def on_task_list_marks_changed(self) -> None:
         """Take notice of the tasks."""
@@ -205,9 +217,7 @@ class SetupScreen(Screen[None]):
         self._choices = self.read_choices()
         if self._offer is None:
             return
-        from salt_tui.app import setup_state
-
-        problem = setup_state.problem_with(self._choices, self._offer)
+        problem = self._problem()
         self.query_one("#start", Button).disabled = problem is not None
         self._estimates += 1
         if problem is not None:
@@ -225,8 +235,9 @@ class SetupScreen(Screen[None]):
         """Estimate the cost beside the screen."""
         from salt_tui.app import setup_state
 
-        words = setup_state.estimate(choices, self.salt.database)
-        self.app.call_from_thread(self._show_estimate, words, number)
+        with failures_told(self.salt, lambda line: self._show_estimate(line, number)):
+            words = setup_state.estimate(choices, self.salt.database)
+            self.app.call_from_thread(self._show_estimate, words, number)
 
     def _show_estimate(self, words: str, number: int) -> None:
         if number == self._estimates:
@@ -260,7 +271,7 @@ class SetupScreen(Screen[None]):
         from salt_tui.app import setup_state
 
         choices = self._choices = self.read_choices()
-        problem = setup_state.problem_with(choices, self._offer)
+        problem = self._problem()
         if problem is not None:
             self.salt.say(problem, severity="error")
             return
@@ -276,11 +287,25 @@ class SetupScreen(Screen[None]):
         """Ask for the path of a model that models.toml does not name."""
 
         def answered(path: str | None) -> None:
-            if path and path.strip() and self._offer is not None:
-                self._choices = replace(self.read_choices(), model=path.strip())
-                self._show_offer(self._offer)
+            if path and path.strip():
+                self.use_model(path.strip())
 
         self.app.push_screen(LineOfInput("Use another model", "", "path of a GGUF file"), answered)
+
+    @work(thread=True, exclusive=True, group="model", exit_on_error=False)
+    def use_model(self, path: str) -> None:
+        """Read the header of a model's file beside the screen and list it."""
+        with failures_told(self.salt, self.salt.say_error):
+            from salt_tui.app import setup_state
+
+            row = setup_state.model_at(path)
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._take_model, row.name)
+
+    def _take_model(self, name: str) -> None:
+        self._files.append(name)
+        self._choices = replace(self.read_choices(), model=name)
+        self.look_around()
 
     def action_explain(self) -> None:
         """Explain what is under the cursor: a model, or a task with an example."""
@@ -300,10 +325,16 @@ class SetupScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="example", exit_on_error=False)
     def show_example(self, name: str, choices: Choices) -> None:
         """Draw an example beside the screen; some take a second."""
-        from salt_tui.app import setup_state
+        with failures_told(self.salt, self.salt.say_error):
+            from salt_tui.app import setup_state
 
-        text = setup_state.task_example(name, choices)
-        self.app.call_from_thread(self.app.push_screen, TextToRead(name, text))
+            text = setup_state.task_example(name, choices)
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._show_text, name, text)
+
+    def _show_text(self, title: str, text: str) -> None:
+        if self.is_current:  # the user may have gone on, or opened another window
+            self.app.push_screen(TextToRead(title, text))
 
     def action_all_tasks(self) -> None:
         """Mark all tasks, or none when all are marked."""

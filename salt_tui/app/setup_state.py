@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.app.live_lines import clock
 from salt_tui.app.settings import Choices
-from salt_tui.engine.engine import ContextError
-from salt_tui.engine.models import ModelRow, list_models, load_registry
+from salt_tui.engine.engine import ContextError, ModelError, check_width
+from salt_tui.engine.models import ModelRegistry, ModelRow, list_models, load_registry, resolve_model
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost
 from salt_tui.runner.errors import UsageError
-from salt_tui.runner.request import EngineOptions, RunRequest, check_request, method_of
+from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import open_queries
 from salt_tui.store.results import RunListing
@@ -25,39 +26,89 @@ from tasks.task import ParameterError, Task
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What there is: tasks, models, and runs that can go on, newest first."""
+    """What there is: tasks, models, and runs that can go on, newest first.
+
+    Attributes:
+        files: names of the rows of ``models`` that ``models.toml`` does not hold.
+        problem: why the stored runs cannot be read, None where they can.
+        models_problem: why nothing can be started, None where ``models.toml`` can be read.
+    """
 
     tasks: tuple[Task, ...]
     models: tuple[ModelRow, ...]
+    files: tuple[str, ...]
     unfinished: tuple[RunListing, ...]
     runs: int
     problem: str | None
+    models_problem: str | None
 
 
-def look_around(database: Path) -> Offer:
-    """Look for models and stored runs; may take a second with a large database."""
-    tasks, models = tuple(TASKS.values()), tuple(list_models(load_registry()))
-    if not database.exists():
-        return Offer(tasks, models, (), 0, None)
+def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
+    """Look for models and stored runs; may take a second with a large database.
+
+    Args:
+        database: the file; it need not exist.
+        files: paths of models that ``models.toml`` need not name, shown first.
+    """
+    models: list[ModelRow] = []
+    extra: list[str] = []
+    models_problem: str | None = None
     try:
-        with open_queries(database) as queries:
-            runs = queries.list_runs()
+        registry = load_registry()
+        extra = [name for name in dict.fromkeys(files) if name not in registry.entries]
+        models = [*(file_row(name, registry) for name in extra), *list_models(registry)]
+    except ModelError as error:
+        models_problem = str(error)
+    runs: list[RunListing] = []
+    problem: str | None = None
+    try:
+        if database.exists():
+            with open_queries(database) as queries:
+                runs = queries.list_runs()
     except StoreError as error:
-        return Offer(tasks, models, (), 0, str(error))
+        problem = str(error)
+    except OSError as error:
+        problem = f"{database}: {error.strerror or error}"
     unfinished = tuple(run for run in runs if run.state in {"interrupted", "failed"})
-    return Offer(tasks, models, unfinished, len(runs), None)
+    return Offer(tuple(TASKS.values()), tuple(models), tuple(extra), unfinished, len(runs), problem, models_problem)
+
+
+def file_row(name: str, registry: ModelRegistry) -> ModelRow:
+    """Describe the model of a path; one that cannot be used says why in its ``problem``."""
+    try:
+        entry = resolve_model(name, registry).entry
+    except ModelError as error:
+        return ModelRow(name, name, None, None, False, None, None, None, None, None, None, None, str(error), None)
+    return list_models(ModelRegistry(name, {name: entry}))[0]
+
+
+def model_at(name: str) -> ModelRow:
+    """Describe the model that a user named, by its absolute path, or by its name where ``models.toml`` has it.
+
+    Raises:
+        ModelError: there is none, or its file cannot be used.
+    """
+    registry = load_registry()
+    resolved = resolve_model(name, registry)
+    if name in registry.entries:
+        return file_row(name, ModelRegistry(name, {name: registry.entries[name]}))
+    return file_row(str(resolved.path), registry)
 
 
 def model_line(row: ModelRow) -> str:
     """Describe a model in one line: name, size, quantisation, context, template, on disk or not."""
     if not row.available:
         where = "not here: e says how to get it" if row.command else f"unusable: {row.problem}"
-        return f"{visible(row.name, 20):<20} {visible(row.title, 24):<24} {visible(where, 40)}"
+        return f"{_short_name(row):<20} {visible(row.title, 24):<24} {visible(where, 40)}"
     size = f"{row.file_bytes / 1e6:,.0f} MB" if row.file_bytes is not None else "–"
     context = f"context {row.context:,}" if row.context else "context –"
     template = "chat" if row.has_template else "no template"
     facts = "  ".join((size, visible(row.quantisation or "–", 10), context, template, "on disk"))
-    return f"{visible(row.name, 20):<20} {facts}"
+    return f"{_short_name(row):<20} {facts}"
+
+
+def _short_name(row: ModelRow) -> str:
+    return visible(Path(row.name).name, 20)
 
 
 def model_details(row: ModelRow) -> str:
@@ -109,13 +160,48 @@ def make_request(choices: Choices) -> RunRequest:
     )
 
 
+def field_problem(limit: str, seed: str, width: str) -> str | None:
+    """Return one line about the first number that is none or out of range, by the name of its field."""
+    for field, text, least in (("Samples", limit, 1), ("Seed", seed, 0), ("Width", width, 1)):
+        number = whole_number(text)
+        if number is None:
+            return f"{field}: a whole number is needed"
+        if number < least:
+            return f"{field}: at least {least}"
+        if field == "Samples" and number > MAXIMUM_LIMIT:
+            return f"{field}: at most {MAXIMUM_LIMIT:,}"
+        if field == "Seed" and number >= 2**63:
+            return f"{field}: below 2 to the 63rd"
+        if field == "Width":
+            try:
+                check_width(number)
+            except ContextError:
+                return f"{field}: 1, 2, 3 or a multiple of 4"
+    return None
+
+
+def whole_number(text: str) -> int | None:
+    """Read a number as it was typed, with or without a sign; None where it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
 def problem_with(choices: Choices, offer: Offer | None) -> str | None:
     """Return one line that says why the choices cannot be started, None when they can."""
+    if offer is not None and offer.models_problem is not None:
+        return offer.models_problem
     if not choices.tasks:
         return "choose at least one task: space marks it, a marks all"
     row = next((row for row in offer.models if row.name == choices.model), None) if offer else None
     if row is not None and not row.available:
-        return f"{row.name} is not on this computer: e on the model says how to get it"
+        if row.command:
+            return f"{row.name} is not on this computer: e on the model says how to get it"
+        return row.problem
+    numbers = field_problem(str(choices.limit), str(choices.seed), str(choices.width))
+    if numbers is not None:
+        return numbers
     try:
         check_request(make_request(choices))
     except (UsageError, ContextError, ParameterError, UnknownTaskError) as error:

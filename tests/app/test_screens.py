@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import DataTable, Input
 
-from salt_tui.app.application import PARTS, SaltApp, TooSmall, binding_names
+from salt_tui.app.application import PARTS, SaltApp, binding_names
+from salt_tui.app.atom_heatmap import AtomHeatmap
+from salt_tui.app.dialogs import TextToRead
 from salt_tui.app.live_screen import LiveScreen
+from salt_tui.app.runs_screen import RunsScreen
 from salt_tui.app.settings import keys_path
+from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import DrawingMode
+from salt_tui.paths import user_models_file
 from salt_tui.store.queries import open_queries
 from tests.app.conftest import compute, request
 from tests.app.pilot import drive, screen_text, until
+
+SENTENCE = "salt-tui needs 60 columns and 16 rows; `salt-tui run` works in any size"
 
 
 def finished(app: SaltApp) -> bool:
@@ -128,7 +138,7 @@ def test_too_small_is_one_sentence_and_the_cursor_is_kept(stored: Path) -> None:
         cursor = screen.map.cursor
         await pilot.resize_terminal(59, 16)
         await pilot.pause()
-        assert isinstance(app.screen, TooSmall)
+        assert "finished" not in screen_text(app)
         assert "salt-tui needs 60 columns and 16 rows" in " ".join(screen_text(app).split())
         await pilot.resize_terminal(20, 3)
         await pilot.pause()
@@ -145,7 +155,7 @@ def test_too_small_is_one_sentence_and_the_cursor_is_kept(stored: Path) -> None:
 
 def test_a_terminal_that_is_too_small_from_the_start(tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        assert isinstance(app.screen, TooSmall)
+        assert screen_text(app).split() == SENTENCE.split()
         await pilot.press("q")
         await pilot.pause(0.1)
 
@@ -202,11 +212,11 @@ def test_keys_can_be_changed_and_mistakes_are_named(tmp_path: Path, stored: Path
 def test_the_palette_lists_what_has_a_key_and_nothing_else(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         app.open_run(1)
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen))
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and bool(app.screen.query(AtomHeatmap)))
         listed = {command.title for command in app.get_system_commands(app.screen)}
         bound = {
             binding.tooltip or binding.description
-            for owner in (LiveScreen, SaltApp)
+            for owner in (AtomHeatmap, LiveScreen, SaltApp)
             for binding in owner.BINDINGS  # type: ignore[union-attr]
         }
         assert listed == bound
@@ -239,3 +249,232 @@ def test_the_cursor_of_every_list_is_seen_without_colours(stored: Path, monkeypa
             await pilot.press(key)
 
     drive(scenario, stored, mode=DrawingMode.PLAIN)
+
+
+def test_the_cover_does_not_stay_under_a_question(script: Callable[..., Path], tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and app.computing.computing)  # type: ignore[union-attr]
+        await pilot.resize_terminal(50, 10)
+        await pilot.pause()
+        await pilot.press("q")
+        await pilot.pause()
+        assert "Quit while a run computes?" in screen_text(app)
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        await pilot.press("n")
+        await pilot.pause()
+        assert "needs 60 columns" not in screen_text(app)
+        assert "dna_translation" in screen_text(app)
+        await pilot.press("1")
+        await until(pilot, lambda: "Samples" in screen_text(app))
+
+    drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))
+
+
+def test_a_run_begun_in_a_small_terminal_leaves_every_screen_free(script: Callable[..., Path], tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.pause(0.1)
+        assert "needs 60 columns" in " ".join(screen_text(app).split())
+        await pilot.resize_terminal(80, 24)
+        for key, words in (("1", "Samples"), ("2", "dna_translation"), ("3", "tiny.script"), ("2", "dna_translation")):
+            await pilot.press(key)
+            await until(pilot, lambda words=words: words in screen_text(app))  # type: ignore[misc]
+            assert "needs 60 columns" not in screen_text(app)
+        await pilot.resize_terminal(80, 15)
+        await pilot.press("1")
+        await until(pilot, lambda: "needs 60 columns" in screen_text(app))
+
+    drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30), size=(50, 10))
+
+
+def test_a_damaged_models_file_is_said_on_setup_and_mended_by_coming_back(tmp_path: Path) -> None:
+    user_models_file().parent.mkdir(parents=True, exist_ok=True)
+    user_models_file().write_text("[broken", encoding="utf-8")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "is not valid TOML" in screen_text(app))
+        assert "arc_grid" in screen_text(app)
+        user_models_file().write_text("", encoding="utf-8")
+        await pilot.press("3")
+        await pilot.pause()
+        await pilot.press("1")
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        assert "is not valid TOML" not in screen_text(app)
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "key"),
+    [
+        ("salt_tui.app.setup_state", "look_around", None),
+        ("salt_tui.app.setup_state", "task_example", "e"),
+        ("salt_tui.app.runs_screen", "open_queries", "3"),
+    ],
+)
+def test_the_failure_of_every_worker_is_one_line(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str, key: str | None
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/some/place")
+
+    monkeypatch.setattr(f"{module}.{name}", fail)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        if key == "e":
+            await until(pilot, lambda: "arc_grid" in screen_text(app))
+            await pilot.press("tab")
+        if key is not None:
+            await pilot.press(key)
+        line = "/some/place: Permission denied"
+        await until(pilot, lambda: line in screen_text(app) or any(line in note.message for note in app._notifications))
+        assert "Traceback" not in screen_text(app)
+
+    drive(scenario, stored)
+
+
+def test_keys_right_after_opening_the_runs_are_no_filter(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3", "x")
+        await pilot.pause()
+        assert app.screen.query_one(Input).value == ""
+        assert app.screen.query_one(DataTable).has_focus
+        await pilot.press("1", "3", "y")
+        assert app.screen.query_one(Input).value == ""
+
+    drive(scenario, stored)
+
+
+def test_an_export_asks_before_it_replaces_and_names_the_folder(stored: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("mine", encoding="utf-8")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        for answer, kept in (("n", True), ("y", False)):
+            app.export(1)
+            await pilot.pause()
+            app.screen.query_one(Input).value = str(target)
+            await pilot.press("enter")
+            await until(pilot, lambda: "Replace out.csv?" in screen_text(app))
+            await pilot.press(answer)
+            await pilot.pause()
+            if not kept:
+                await until(pilot, lambda: target.read_text("utf-8") != "mine")
+                await until(pilot, lambda: any(str(tmp_path) in note.message for note in app._notifications))
+            assert (target.read_text("utf-8") == "mine") is kept
+
+    drive(scenario, stored)
+
+
+def test_runs_with_long_names_fit_eighty_columns(stored: Path) -> None:
+    with open_queries(stored) as queries:
+        runs = [replace(run, model="Some-Very-Long-Model-Name-Instruct-Q4_K_M") for run in queries.list_runs()]
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3")
+        await until(pilot, lambda: "1 run" in screen_text(app))
+        assert isinstance(app.screen, RunsScreen)
+        app.screen._take(runs)
+        await until(pilot, lambda: "Some-Very-L…" in screen_text(app))
+        lines = screen_text(app).splitlines()
+        row = next(line for line in lines if "Some-Very-L…" in line)
+        assert "finished" in row
+        assert re.search(r"\d\d[-:]\d\d$", row)
+        assert "begun" in screen_text(app)
+        assert not app.screen.query_one(DataTable).show_horizontal_scrollbar
+        assert "Some-Very-Long-Model-Name-Instruct-Q4_K_M" in screen_text(app)
+
+    drive(scenario, stored)
+
+
+def test_setup_and_live_lose_nothing_at_the_least_size(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        text = screen_text(app)
+        for words in (" salt-tui ", "Model", "Tasks", "arc_grid", "Difficulty", "Width", "Start", "Resume", "Quit"):
+            assert words in text
+        for widget in app.screen.query("#width, #start, #cost, #models, #task-list"):
+            assert app.screen.region.contains_region(widget.region), widget
+            assert widget.region.height > 0
+        app.open_run(1)
+        await until(pilot, lambda: "finished" in screen_text(app) and " in 8 answers" in screen_text(app))
+        await pilot.press("o")
+        await pilot.pause(0.1)
+        lines = screen_text(app).splitlines()
+        assert "finished" in lines[0]
+        assert "precision" in "".join(lines[-3:])
+        assert app.screen.query_one("#map").size.height >= 2
+
+    drive(scenario, stored, size=(60, 16))
+
+
+def test_a_model_that_is_no_file_is_refused_at_once_and_one_that_is_stays(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        screen.use_model("/none/there.gguf")
+        await until(pilot, lambda: any("/none/there.gguf" in note.message for note in app._notifications))
+        screen.use_model(str(stored.with_name("tiny.scripted.json")))
+        await until(pilot, lambda: "tiny.scripted.json" in screen_text(app))
+        await pilot.press("down", "3")
+        await pilot.pause()
+        await pilot.press("1")
+        await pilot.pause(0.2)
+        assert "tiny.scripted.json" in screen_text(app)
+
+    drive(scenario, stored)
+
+
+def test_an_emptied_field_is_named_and_cannot_be_started(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        await pilot.press("a")
+        app.screen.query_one("#width", Input).value = ""
+        await until(pilot, lambda: "Width: a whole number is needed" in screen_text(app))
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+        assert app.session is None
+
+    drive(scenario, stored)
+
+
+def test_asking_twice_for_an_example_opens_one_window(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "arc_grid" in screen_text(app))
+        app.screen.query_one("#task-list").focus()
+        await pilot.press("e", "e", "e")
+        await until(pilot, lambda: isinstance(app.screen, TextToRead))
+        await pilot.pause(0.3)
+        assert len(app.screen_stack) == 2
+
+    drive(scenario, stored)
+
+
+def test_a_changed_key_is_shown_in_help_and_palette(stored: Path) -> None:
+    keys_path().parent.mkdir(parents=True, exist_ok=True)
+    keys_path().write_text('"app.runs" = "z,slash"\n"map.left" = "nonsense"\n', encoding="utf-8")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        assert "'nonsense' is no key" in " ".join(note.message for note in app._notifications)
+        groups = dict(app.key_groups())
+        assert ("z /", "Runs", "app.runs") in groups["Everywhere"]
+        assert ("space", "Mark", "tasks.mark") in groups["Tasks"]
+        listed = {command.title: command.help for command in app.get_system_commands(app.screen)}
+        assert listed["Runs"] == "key z /"
+        assert listed["Help"] == "key ?"
+
+    drive(scenario, stored)
+
+
+def test_the_run_that_computes_here_is_not_deleted(script: Callable[..., Path], tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: app.session is not None and app.session.run is not None)
+        await pilot.press("3")
+        await until(pilot, lambda: "running" in screen_text(app))
+        await pilot.press("d")
+        await pilot.pause()
+        assert "stop it first" in " ".join(note.message for note in app._notifications)
+        assert len(app.screen_stack) == 1
+
+    drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from salt_tui.app.help_text import METRICS, VERDICTS, help_text
-from salt_tui.app.runs_state import matching, run_cells
-from salt_tui.app.settings import Choices, choices_path, load_choices, save_choices
-from salt_tui.app.setup_state import estimate, estimate_line, look_around, make_request, problem_with, task_example
+from salt_tui.app.runs_state import begun, column_widths, details, matching, run_cells
+from salt_tui.app.settings import Choices, choices_path, keys_path, load_choices, load_keys, save_choices
+from salt_tui.app.setup_state import (
+    estimate,
+    estimate_line,
+    field_problem,
+    look_around,
+    make_request,
+    model_at,
+    model_line,
+    problem_with,
+    task_example,
+    whole_number,
+)
+from salt_tui.engine.engine import ModelError
 from salt_tui.palette import GLYPHS, DrawingMode
+from salt_tui.paths import user_models_file
 from salt_tui.runner.cost_estimate import CostEstimate, Pace, earlier_pace, estimate_cost
 from salt_tui.store.queries import open_queries
 from tasks.registry import TASKS
@@ -30,8 +44,10 @@ def test_what_is_chosen_is_what_runs() -> None:
     ("change", "words"),
     [
         ({"tasks": ()}, "at least one task"),
-        ({"limit": 0}, "--limit 0"),
-        ({"width": 5}, "-np 5"),
+        ({"limit": 0}, "Samples: at least 1"),
+        ({"width": 5}, "Width: 1, 2, 3 or a multiple of 4"),
+        ({"seed": -1}, "Seed: at least 0"),
+        ({"limit": 100_001}, "Samples: at most 100,000"),
         ({"difficulty": "absurd"}, "unknown difficulty"),
         ({"tasks": ("mazes",)}, "did you mean maze"),
     ],
@@ -108,12 +124,79 @@ def test_runs_are_filtered_by_every_word(stored: Path) -> None:
     assert matching(runs, "TINY dna finished") == runs
     assert matching(runs, "tiny interrupted") == []
     assert matching(runs, "") == runs
-    assert run_cells(runs[0])[:5] == ("1", "tiny.scripted.j…", "2 tasks", "trivial", "8/8")
+    row = run_cells(runs[0])
+    assert [row[name] for name in ("run", "model", "tasks", "level", "answers", "state")] == [
+        "1", "tiny.scripted.json", "2 tasks", "trivial", "8/8", "finished",
+    ]  # fmt: skip
+    assert details(runs[0]).startswith("tiny.scripted.json · trivial · kronecker_product, dna_translation · 20")
+
+
+@pytest.mark.parametrize("width", [60, 79, 80, 81, 120, 200])
+def test_the_columns_of_the_runs_fit_every_width(width: int) -> None:
+    widths = column_widths(width)
+    assert sum(widths.values()) + len(widths) <= width - 1
+    assert ("atoms" in widths) == (width >= 80)
+    assert widths["state"] >= len("interrupted")
+
+
+def test_a_run_of_today_shows_its_time_and_another_its_day() -> None:
+    now = datetime(2026, 3, 5, 12, 0).astimezone()
+    assert begun("2026-03-05T11:30:00+00:00".replace("+00:00", f"{now:%z}"), now) == "11:30"
+    assert begun("2026-03-04T11:30:00+00:00".replace("+00:00", f"{now:%z}"), now) == "03-04"
+    assert begun("no time", now) == "no time"
+
+
+def test_numbers_are_refused_by_the_name_of_their_field() -> None:
+    assert field_problem("20", "+3", "4") is None
+    assert field_problem("20", "0", "") == "Width: a whole number is needed"
+    assert field_problem("", "0", "4") == "Samples: a whole number is needed"
+    assert field_problem("20", str(2**63), "4") == "Seed: below 2 to the 63rd"
+    assert whole_number("+3") == 3
+
+
+def test_a_damaged_models_file_is_one_line_and_stops_every_start(stored: Path) -> None:
+    user_models_file().parent.mkdir(parents=True, exist_ok=True)
+    user_models_file().write_text("[broken", encoding="utf-8")
+    offer = look_around(stored)
+    assert offer.models == ()
+    assert offer.runs == 1
+    assert len(offer.tasks) == len(TASKS)
+    problem = problem_with(CHOICES, offer)
+    assert problem is not None
+    assert "models.toml is not valid TOML" in problem
+
+
+def test_a_file_is_listed_before_the_named_models(stored: Path) -> None:
+    path = str(stored.with_name("tiny.scripted.json"))
+    offer = look_around(stored, (path, "smollm2", path, "/none.gguf"))
+    assert offer.files == (path, "/none.gguf")
+    assert [row.name for row in offer.models[:2]] == [path, "/none.gguf"]
+    assert model_line(offer.models[0]).startswith("tiny.scripted.json   ")
+    assert "unusable" in model_line(offer.models[1])
+    assert "/none.gguf" in (problem_with(replace(CHOICES, model="/none.gguf"), offer) or "")
+    assert model_at(path).available
+    assert model_at("smollm2").name == "smollm2"
+    with pytest.raises(ModelError, match=r"none\.gguf"):
+        model_at("/none.gguf")
+
+
+@pytest.mark.parametrize(
+    ("keys", "right"),
+    [("n", True), ("ctrl+n", True), ("slash", True), ("?", True), ("f5,G", True), ("+", True), ("pagedown", True),
+     ("ctrl+", False), ("nonsense", False), ("a,,b", False), ("hyperactive+a", False)],
+)  # fmt: skip
+def test_what_is_no_key_is_refused_in_one_line(keys: str, right: bool) -> None:
+    keys_path().parent.mkdir(parents=True, exist_ok=True)
+    keys_path().write_text(f'"map.left" = "{keys}"\n', encoding="utf-8")
+    known, ignored = load_keys({"map.left"})
+    assert known == ({"map.left": keys} if right else {})
+    assert len(ignored) == (0 if right else 1)
+    assert all("is no key" in line for line in ignored)
 
 
 @pytest.mark.parametrize("mode", list(DrawingMode))
 def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: DrawingMode) -> None:
-    text = help_text([("Map", [("w", "Next wrong")])], mode, "keys.toml")
+    text = help_text([("Map", [("w", "Next wrong", "map.next_wrong")])], mode, "keys.toml")
     assert set(VERDICTS) == set(GLYPHS)
     for status, glyph in GLYPHS.items():
         assert f"{glyph}  {status}:" in text
@@ -122,4 +205,7 @@ def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: Dra
         assert direction in text
         assert "better" in direction
     assert "unsure" in text
+    assert "map.next_wrong" in text.splitlines()[1]
+    for words in ("^p", "streaming", "truncated", "unclosed", "no answer", "end follows", "20,000 units", "v changes"):
+        assert words in text
     assert max(map(len, text.splitlines())) <= 120

@@ -1,0 +1,25 @@
+"""What a thread beside the screen could not do, as one line on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from textual.app import App
+from textual.worker import get_current_worker
+
+
+@contextmanager
+def failures_told(app: App[int], tell: Callable[[str], object]) -> Iterator[None]:
+    """Give one line about any exception to ``tell``, called in the thread of the app; of a cancelled worker nothing.
+
+    Without it the exception of a worker with ``exit_on_error=False`` is seen by nobody.
+    """
+    try:
+        yield
+    except Exception as error:
+        if get_current_worker().is_cancelled:
+            return
+        from salt_tui.commands.failures import describe_failure
+
+        app.call_from_thread(tell, describe_failure(error)[0])
