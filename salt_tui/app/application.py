@@ -128,7 +128,6 @@ class SaltApp(App[int]):
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._leave_for, number)
-        self.app_suspend_signal.subscribe(self, self._pause_before_stop)
         self.app_resume_signal.subscribe(self, self._redraw_after_stop)
         if keys_path().exists():
             keys, ignored = load_keys(set(binding_names()))
@@ -150,11 +149,12 @@ class SaltApp(App[int]):
             self._leaving = True
             self.run_worker(self._stop_and_exit(code), group="leave", exit_on_error=False)
 
-    def _pause_before_stop(self, _: object) -> None:
-        """Suspend the child too: a process group of its own keeps it from the terminal's stop signal."""
+    def action_suspend_process(self) -> None:
+        """Stop the process and its child: the terminal's stop signal does not reach the child."""
         computing = self.computing
         if computing is not None and computing.state.phase == "running" and computing.toggle_pause():
             self._paused_by_suspension = computing
+        super().action_suspend_process()
 
     def _redraw_after_stop(self, _: object) -> None:
         """Wake the child and draw everything: the shell has written over the screen while the process was stopped."""

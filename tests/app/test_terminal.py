@@ -45,12 +45,17 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def process_state(pid: int) -> str:
+    """Return the letter of the state of a process, Z for one that is not there."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
 def exists(pid: int) -> bool:
     """Say whether a process is there and not merely unreaped."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return process_state(pid) != "Z"
 
 
 def state_of_run(database: Path) -> str:
@@ -173,6 +178,27 @@ def test_ctrl_z_gives_the_terminal_back_and_coming_back_redraws(tmp_path: Path) 
         terminal.wait_for("arc_grid")
         terminal.press("q")
         assert terminal.wait_for_end() == 0
+
+
+def test_ctrl_z_stops_the_child_too_and_coming_back_wakes_it(computing: tuple[list[str], Path]) -> None:
+    arguments, database = computing
+    with TerminalDriver(arguments, environment()) as terminal:
+        kids = wait_until_atoms(terminal)
+        terminal.press("ctrl+z")
+        deadline = time.monotonic() + 10
+        while terminal.process_state() != "T" and time.monotonic() < deadline:
+            terminal.read(0.02)
+        assert terminal.process_state() == "T"
+        while "T" not in [process_state(kid) for kid in kids] and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert "T" in [process_state(kid) for kid in kids]
+        terminal.process.send_signal(signal.SIGCONT)
+        while "T" in [process_state(kid) for kid in kids] and time.monotonic() < deadline:
+            terminal.read(0.02)
+        assert "T" not in [process_state(kid) for kid in kids]
+        terminal.wait_for("running")
+        terminal.press("ctrl+c")
+        check_end(terminal, kids, database, 130)
 
 
 @pytest.mark.parametrize("changes", [{"TERM": "dumb"}, {"TERM": ""}])
