@@ -18,8 +18,7 @@ WRONG = DescribedUnit(
 def test_a_confidently_wrong_atom() -> None:
     assert heading(WRONG) == "maze · answer 10 · atom 4 · row 1 column 4"
     assert sentence(WRONG) == (
-        "confidently wrong: said “18”, right is “−18”: wrong."
-        " max_probability 0.97, surer than 92% of its task's atoms."
+        "confidently wrong: said “18”, right is “−18”: wrong. max_probability 0.97, surer than 92% of its task's atoms."
     )
 
 
