@@ -42,17 +42,20 @@ UNDEFINED = "A dash is a number that does not exist yet or at all; the reason st
 
 TEXTUAL_KEYS: tuple[tuple[str, str, str], ...] = (
     ("^p", "Find a command by its name", ""),
-    ("tab  shift+tab", "Next part, previous part", ""),
+    ("tab", "Next part; shift+tab the previous", ""),
 )
 """Keys that are Textual's own and cannot be changed in the file of keys."""
 
 TAIL = (
-    "14 .07 streaming: 14 atoms so far, precision .07, what the answer does:",
-    "  waiting, prompt, streaming, finished; truncated: it ran to its limit of",
-    "  tokens; unclosed: no end of the answer was said; no answer: it holds no",
-    "  atom; cancelled, failed and context_full answers do not count.",
-    "newest below: the map follows what is written; after a move of the",
-    '  cursor it says "end follows": the key end goes back to the newest.',
+    "14 .07 streaming: 14 atoms so far, precision .07, state of the answer",
+    "  streaming: being written; open: begun, and the run has stopped",
+    "  complete: the model ended its answer",
+    "  truncated: stopped at its limit of tokens",
+    "  unclosed: the asterisks after the answer are missing",
+    "  no answer: no asterisks, so nothing could be read",
+    "  context full, cancelled, failed: left out of every number",
+    "newest below: the map follows what is written",
+    "end follows: the cursor was moved; the key end follows again",
 )
 """What stands at the right of a row of the map and in its heading."""
 
@@ -87,7 +90,7 @@ def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mode: 
 
 
 def _key_line(key: str, what: str, name: str) -> str:
-    return f"  {key:<14} {what:<34} {name}".rstrip()
+    return f"  {key:<10} {what:<34} {name}".rstrip()
 
 
 def shade_lines(mode: DrawingMode) -> list[str]:

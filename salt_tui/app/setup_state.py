@@ -216,7 +216,8 @@ def estimate(choices: Choices, database: Path) -> str:
 
 def estimate_line(cost: CostEstimate) -> str:
     """Word an estimate."""
-    tokens = f"{cost.answers:,} answer{'' if cost.answers == 1 else 's'}, about {_round(cost.answer_tokens)} to {_round(cost.most_tokens)} answer tokens"
+    answers = f"{cost.answers:,} answer{'' if cost.answers == 1 else 's'}"
+    tokens = f"{answers}, about {_round(cost.answer_tokens)} to {_round(cost.most_tokens)} answer tokens"
     prompts = f"after {_round(cost.prompt_tokens)} prompt tokens"
     if cost.seconds is None or cost.most_seconds is None:
         return f"{tokens} {prompts}; time unknown before the first run of this model"
