@@ -157,7 +157,7 @@ def _legend(width: int) -> Text:
 
 def _answer_rows(answer: AnswerView, width: int) -> list[Text]:
     label = max(0, min(LABEL_COLUMNS, width - NUMBER_COLUMNS - GROUP))
-    head = f"{answer.task[:label]:<{label}} {answer.position:>4} " if width >= NUMBER_COLUMNS + GROUP else ""
+    head = f"{answer.task[:label]:<{label}} {answer.position + 1:>4} " if width >= NUMBER_COLUMNS + GROUP else ""
     columns = width - len(head)
     atoms = [Text(no_wrap=True, overflow="crop")]
     for number, (_, cells) in enumerate(sorted(answer.lines.items())):

@@ -216,7 +216,7 @@ class Experiment:
     def _take_end(self, generation: int, flight: _Flight, event: SequenceEnded) -> None:
         if event.stop_reason == "failed" and flight.attempt < ATTEMPTS:
             del self._flights[generation]
-            self._emit(Notice(f"answer {flight.problem.problem.position} failed, tried again: {event.message}"))
+            self._emit(Notice(f"answer {flight.problem.problem.position + 1} failed, tried again: {event.message}"))
             self._retry(generation, flight.problem, flight.attempt + 1)
             return
         self._finish(generation, flight, event.stop_reason, event.message)
