@@ -6,6 +6,7 @@ are written, perhaps another one than ours.  So the size is estimated first.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -46,12 +47,10 @@ def kv_cache_bytes(
 
 def available_memory(source: Path = Path("/proc/meminfo")) -> int | None:
     """Return the bytes of main memory that can be used without swapping; None where the system does not tell."""
-    try:
+    with contextlib.suppress(OSError):  # only Linux has this file
         for line in source.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    except OSError:
-        pass
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

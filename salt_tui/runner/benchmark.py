@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import threading
 import time
@@ -222,10 +223,8 @@ def resident_bytes(process_id: int) -> int:
     Raises:
         EngineError: the system does not tell.
     """
-    try:
+    with contextlib.suppress(OSError):  # only Linux has this file
         for line in Path(f"/proc/{process_id}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
-    except OSError:
-        pass
     raise EngineError("this system does not tell how much memory a process holds")
