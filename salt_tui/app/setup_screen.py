@@ -58,6 +58,7 @@ class SetupScreen(Screen[None]):
         self._offer: Offer | None = None
         self._choices = load_choices()
         self._estimates = 0
+        self._looked = False
         self._files = [self._choices.model]  # what models.toml does not name of these is listed as a file
 
     @property
@@ -113,7 +114,7 @@ class SetupScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Look again: a run may have ended."""
-        if self.is_mounted:
+        if self._looked:
             self.look_around()
 
     @work(thread=True, exclusive=True, group="offer", exit_on_error=False)
@@ -127,6 +128,7 @@ class SetupScreen(Screen[None]):
                 self.app.call_from_thread(self._show_offer, offer)
 
     def _show_problem(self, line: str) -> None:
+        self._looked = True
         self._estimates += 1  # an estimate on its way comes too late
         self.query_one("#cost", Static).update(visible(line))
 
@@ -135,6 +137,7 @@ class SetupScreen(Screen[None]):
 
         begun_with = self._choices  # filling the lists below moves their cursors and marks
         self._offer = None
+        self._looked = True
         models = self.query_one("#models", OptionList)
         models.clear_options()
         names = [row.name for row in offer.models]

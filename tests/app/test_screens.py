@@ -264,7 +264,7 @@ def test_the_cover_does_not_stay_under_a_question(script: Callable[..., Path], t
         await pilot.press("n")
         await pilot.pause()
         assert "needs 60 columns" not in screen_text(app)
-        assert "dna_translation" in screen_text(app)
+        assert "kronecker_product" in screen_text(app)
         await pilot.press("1")
         await until(pilot, lambda: "Samples" in screen_text(app))
 
