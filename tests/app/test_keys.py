@@ -162,7 +162,7 @@ def test_keys_of_a_run_that_computes(script: Callable[..., Path], tmp_path: Path
         await press(pilot, "live.cancel_run")
         await press(pilot, "question.yes")
         await until(pilot, lambda: session.state.phase == "interrupted")
-        assert "r resumes" in screen_text(app)
+        await until(pilot, lambda: "r resumes" in screen_text(app))
         await until(pilot, lambda: not session.computing)
         await press(pilot, "live.resume")
         await until(pilot, lambda: app.session is not session and app.session.state.view.started is not None)  # type: ignore[union-attr]
