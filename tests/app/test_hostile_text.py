@@ -92,7 +92,7 @@ def test_setup_with_hostile_names(tmp_path: Path) -> None:
         await pilot.pause()
         assert "[/red][[1, 2]\\x1b]0;x" in check(app)
         await pilot.press("a", "ctrl+r")
-        await until(pilot, lambda: any("no model or file" in note.message for note in app._notifications))
+        await until(pilot, lambda: any("[/red]" in note.message for note in app._notifications))
         assert app.session is None
         check(app)
 
