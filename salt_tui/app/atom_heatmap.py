@@ -367,7 +367,8 @@ def without_units(answer: AnswerCells) -> str:
         bar = f"{'▐' * full:<{_BAR}}"
         return f"prompt {bar} {answer.prompt_done}/{answer.prompt_total} tokens"
     if answer.status == "streaming":
-        return f"{GLYPHS['streaming']} {answer.tokens} tokens, no atom yet"
+        tokens = "1 token" if answer.tokens == 1 else f"{answer.tokens} tokens"
+        return f"{GLYPHS['streaming']} {tokens}, no atom yet"
     if answer.status == "no_answer":
         return "no fence"
     return visible(answer.status.replace("_", " ")) if answer.status in {"open", "failed", "cancelled"} else "no atoms"

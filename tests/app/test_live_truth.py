@@ -228,6 +228,7 @@ def test_a_stored_run_says_how_many_atoms_there_are_to_choose(stored: Path) -> N
         session = RunSession.stored(1, stored)
         await show(app, pilot, session)
         count = sum(len(answer.units["atom"]) for answer in session.state.map.answers)
+        assert count > 0
         await until(pilot, lambda: f"{count} atoms. Arrows choose one" in screen_text(app))
 
     drive(scenario, stored)
