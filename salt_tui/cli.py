@@ -319,6 +319,10 @@ def metrics(
     lower_is_confident: Annotated[
         bool, typer.Option("--lower-is-confident", help="For uncertainties, such as perplexity.")
     ] = False,
+    rewards: Annotated[
+        str | None,
+        typer.Option("--rewards", help="Trusted right, trusted wrong, abstained right, abstained wrong: 1,-3,0,0."),
+    ] = None,
     json_output: JsonOption = False,
 ) -> int:
     """Measure a table of confidences and outcomes from anywhere."""
@@ -331,6 +335,7 @@ def metrics(
         group=group_column,
         probability=not not_probability,
         lower_is_confident=lower_is_confident,
+        rewards=rewards,
         json_output=json_output,
     )
 

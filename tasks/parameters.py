@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TypeAlias
 
 from tasks.task import (
     ChoiceParameter,
@@ -18,9 +17,6 @@ from tasks.task import (
     Task,
     quoted,
 )
-
-PlainParameters: TypeAlias = dict[str, list[int] | list[str]]
-"""JSON form: ``[low, high]`` for a range, the chosen names for a choice."""
 
 _RANGE = re.compile(r"(-?[0-9]{1,9})(?:\.\.(-?[0-9]{1,9}))?")
 
@@ -105,33 +101,6 @@ def format_parameter(value: ParameterValue) -> str:
 def canonical_parameters(parameters: Parameters) -> str:
     """Write all parameters in one way that depends on their values only; problem seeds are derived from it."""
     return " ".join(f"{name}={format_parameter(parameters[name])}" for name in sorted(parameters))
-
-
-def plain_parameters(parameters: Parameters) -> PlainParameters:
-    """Return the parameters as JSON can hold them; `read_plain_parameters` is the way back."""
-    return {
-        name: [value.low, value.high] if isinstance(value, IntegerRange) else list(value)
-        for name, value in sorted(parameters.items())
-    }
-
-
-def read_plain_parameters(task: Task, plain: Mapping[str, Sequence[int] | Sequence[str]]) -> Parameters:
-    """Return what `plain_parameters` wrote.
-
-    Raises:
-        ParameterError: if it is not a valid set of parameters of the task.
-    """
-    by_name = {parameter.name: parameter for parameter in task.parameters}
-    values: dict[str, ParameterValue] = {}
-    for name, items in plain.items():
-        if isinstance(by_name.get(name), RangeParameter):
-            if len(items) != 2 or not all(isinstance(item, int) for item in items):
-                raise ParameterError(f"{task.name}: {name} is not a pair of integers")
-            values[name] = IntegerRange(int(items[0]), int(items[1]))
-        else:
-            values[name] = tuple(str(item) for item in items)
-    validate_parameters(task, values)
-    return values
 
 
 def _read(task: Task, parameter: Parameter, text: str) -> ParameterValue:

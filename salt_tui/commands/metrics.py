@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from salt_tui.commands.failures import DONE
 from salt_tui.commands.report_tables import direction, range_text
 from salt_tui.commands.text_tables import TextTable, value_text
-from salt_tui.runner.score_tables import measure_table
-from scoring.metrics import METRICS, metrics_record
+from salt_tui.runner.errors import UsageError
+from salt_tui.runner.score_tables import read_rewards, read_units
+from scoring.decision_utility import Utility, expected_utility
+from scoring.metrics import METRICS, evaluate_units, metrics_record
+from scoring.yardsticks import yardsticks
 
 
 def print_metrics(
@@ -20,10 +24,17 @@ def print_metrics(
     group: str | None,
     probability: bool,
     lower_is_confident: bool,
+    rewards: str | None,
     json_output: bool,
 ) -> int:
-    """Print the metrics of a CSV file, as one JSON object or as a table."""
-    n, values = measure_table(
+    """Print the metrics of a CSV file, as one JSON object or as a table.
+
+    With rewards, what deciding by confidence earns under them, and both ends of the metrics that need a yardstick.
+    """
+    wanted = None if rewards is None else read_rewards(rewards)
+    if wanted is not None and not probability:
+        raise UsageError("--rewards needs probabilities: leave --not-probability out, or calibrate first")
+    units = read_units(
         file,
         confidence=confidence,
         correct=correct,
@@ -31,8 +42,17 @@ def print_metrics(
         probability=probability,
         lower_is_confident=lower_is_confident,
     )
+    n, values = units.n, evaluate_units(units, tuple(METRICS), probability)
+    utility = None if wanted is None else expected_utility(units, wanted)
+    ends = yardsticks(units) if utility is not None else {}
     if json_output:
-        print(json.dumps(metrics_record(n, values), ensure_ascii=False, allow_nan=False))
+        record: dict[str, Any] = dict(metrics_record(n, values))
+        if utility is not None:
+            record["utility"] = _utility_data(utility)
+            record["yardsticks"] = {
+                name: {"oracle": end.oracle.value, "base_rate": end.base_rate.value} for name, end in ends.items()
+            }
+        print(json.dumps(record, ensure_ascii=False, allow_nan=False))
         return DONE
     rows = tuple(
         (
@@ -46,4 +66,29 @@ def print_metrics(
     )
     for line in TextTable(f"n {n}", ("metric", "value", "", "range", ""), rows, left=5).as_text():
         print(line)
+    if utility is not None:
+        for line in _utility_lines(utility, n):
+            print(line)
+        print("yardsticks: a perfect confidence, and the share of right units as everyone's")
+        for name, end in ends.items():
+            print(f"  {name:<16} {value_text(end.oracle):>6} {value_text(end.base_rate):>6}")
     return DONE
+
+
+def _utility_data(utility: Utility) -> dict[str, float | int | None]:
+    return {
+        "threshold": utility.threshold,
+        "mean": utility.mean.value,
+        "oracle": utility.oracle.value,
+        "trusted": utility.trusted,
+        "trusted_right": utility.trusted_right,
+        "euro": utility.euro.value,
+    }
+
+
+def _utility_lines(utility: Utility, n: int) -> list[str]:
+    return [
+        f"rewards: trust above {utility.threshold:.3f}: {utility.trusted} of {n} units, {utility.trusted_right} right",
+        f"  reward per unit {value_text(utility.mean)}, of a perfect decider {value_text(utility.oracle)},"
+        f" EURO {value_text(utility.euro)} ↑",
+    ]

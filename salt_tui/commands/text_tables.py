@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scoring.intervals import Interval
@@ -77,8 +77,3 @@ def interval_text(interval: Interval | None) -> str:
 def with_interval(value: Value, interval: Interval | None) -> str:
     """Return a number and its interval in sixteen places, so that numbers stand below each other."""
     return f"{value_text(value)} {interval_text(interval):<10}"
-
-
-def joined(words: Sequence[str]) -> str:
-    """Return ``a, b and c``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

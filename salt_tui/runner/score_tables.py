@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,8 @@ from salt_tui.runner.errors import UsageError
 from salt_tui.runner.json_lines import read_text
 from scoring.calibrators import Calibrator, calibrator
 from scoring.calibrators_fitted import Unfitted
-from scoring.metrics import METRICS, evaluate_units
+from scoring.decision_utility import Rewards
 from scoring.scored_units import ScoredUnits
-from scoring.value import Value
 
 FloatArray = NDArray[np.float64]
 
@@ -134,7 +133,7 @@ def read_columns(file: Path, needed: Sequence[str], optional: Sequence[str] = ()
     return TextColumns(file, lines, {name: [row[place].strip() for row in rows] for name, place in places.items()})
 
 
-def measure_table(
+def read_units(
     file: Path,
     *,
     confidence: str = CONFIDENCE,
@@ -142,8 +141,8 @@ def measure_table(
     group: str | None = None,
     probability: bool = True,
     lower_is_confident: bool = False,
-) -> tuple[int, dict[str, Value]]:
-    """Return the number of rows of a table and every metric of `METRICS`.
+) -> ScoredUnits:
+    """Return the units of a table, ready for every metric.
 
     Args:
         file: CSV with one row per unit.
@@ -163,8 +162,23 @@ def measure_table(
         scores = 1.0 - scores if probability else -scores
     groups = group or GROUP
     labels = table.labels(groups) if groups in table.columns else None
-    units = ScoredUnits.from_columns(scores, table.outcomes(correct), labels)
-    return units.n, evaluate_units(units, tuple(METRICS), probability)
+    return ScoredUnits.from_columns(scores, table.outcomes(correct), labels)
+
+
+def read_rewards(text: str) -> Rewards:
+    """Read ``--rewards``: four numbers joined by commas, in the order of `Rewards`.
+
+    Raises:
+        UsageError: other texts, and rewards under which the wrong decision pays.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != len(fields(Rewards)) or not all(_NUMBER.fullmatch(part) for part in parts):
+        names = ",".join(field.name.upper() for field in fields(Rewards))
+        raise UsageError(f"--rewards {text}: four numbers {names}, such as 1,-3,0,0")
+    try:
+        return Rewards(*map(float, parts))
+    except ValueError as error:
+        raise UsageError(f"--rewards {text}: {error}") from error
 
 
 def calibrate_table(

@@ -137,11 +137,6 @@ class Queries:
         plan: dict[str, Any] = json.loads(self.run_record(run).record.plan)
         return plan
 
-    def run_environment(self, run: int) -> dict[str, Any]:
-        """Return the environment of a run, parsed."""
-        environment: dict[str, Any] = json.loads(self.run_record(run).record.environment)
-        return environment
-
     def task_counts(self, run: int) -> list[TaskCounts]:
         """Return answers and atoms per task, in the order of the plan."""
         return [counts for _, counts in self._counts(run)]

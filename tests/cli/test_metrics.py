@@ -194,3 +194,27 @@ def test_a_large_table_is_read_and_measured(tmp_path: Path, capsys: pytest.Captu
     data = measured(capsys, tmp_path / "t.csv", f"confidence,correct,group\n{rows}\n")
     assert data["ece"] < 0.02
     assert data["auroc"] == pytest.approx(5 / 6, abs=0.02)
+
+
+def test_rewards_give_a_threshold_and_yardsticks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By hand: trust above 3/(1 + 3) = 0.75, so 0.9 alone, which is right: 1 of 3; a perfect decider earns 2 of 3."""
+    file = tmp_path / "x.csv"
+    file.write_text(ROWS)
+    assert run_command_line(["metrics", str(file), "--json", "--rewards", "1,-3,0,0"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert list(data) == [*NAMES, "utility", "yardsticks"]
+    assert data["utility"]["threshold"] == 0.75
+    assert data["utility"]["mean"] == pytest.approx(1 / 3)
+    assert data["utility"]["oracle"] == pytest.approx(2 / 3)
+    assert (data["utility"]["trusted"], data["utility"]["trusted_right"]) == (1, 1)
+    assert data["yardsticks"]["brier"] == {"oracle": 0.0, "base_rate": pytest.approx(2 / 9)}
+    assert run_command_line(["metrics", str(file), "--rewards", "1,-3,0,0"]) == 0
+    assert "trust above 0.750" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("rewards", ["1,2", "a,b,c,d", "0,0,1,0", "1,0,0,-1", ""])
+def test_rewards_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], rewards: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(ROWS)
+    assert "--rewards" in refused(capsys, str(file), "--rewards", rewards)
+    assert "--rewards" in refused(capsys, str(file), "--rewards", "1,-3,0,0", "--not-probability")
