@@ -62,6 +62,7 @@ class RunSession:
         self._engine_lines: tuple[str, ...] = ()
         self._log_ended = False
         self._reader: StoredRunReader | None = None
+        self._failure_said: str | None = None
         self._measurement = RunningMeasurement(clock)
         self._queries: Queries | None = None
         self._texts: tuple[tuple[int, str, int], list[UnitRecord]] | None = None
@@ -125,6 +126,10 @@ class RunSession:
                 self._log_ended = True
         if self.reading:
             self._pull_stored(changes)
+        failure = self._measurement.failure
+        if failure is not None and failure != self._failure_said:
+            changes.messages.append(f"the numbers could not be measured: {failure}")
+        self._failure_said = failure
         return changes
 
     def _pull_stored(self, changes: Changes) -> None:
@@ -226,11 +231,6 @@ class RunSession:
     def measured(self) -> Measured | None:
         """The last numbers of the present choice."""
         return self._measurement.result(self.choice)
-
-    @property
-    def measure_failure(self) -> str | None:
-        """Why measuring failed, one line."""
-        return self._measurement.failure
 
     def wait_for_measurement(self, timeout: float) -> None:
         """Wait for a measurement at work."""

@@ -364,3 +364,15 @@ def test_the_prompt_of_an_answer_is_counted_from_one(tmp_path: Path) -> None:
         assert any(line.startswith("    1  prompt") for line in screen_text(app).splitlines())
 
     drive(scenario, tmp_path / "salt.db")
+
+
+def test_numbers_that_cannot_be_measured_are_said_once(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise ValueError("no such column")
+
+    monkeypatch.setattr("salt_tui.app.running_metrics.measure", fail)
+    session = RunSession.stored(1, stored)
+    session.measure()
+    session.wait_for_measurement(5)
+    said = [message for _ in range(3) for message in session.pull().messages if "measured" in message]
+    assert said == ["the numbers could not be measured: ValueError: no such column"]
