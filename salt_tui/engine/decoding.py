@@ -14,11 +14,13 @@ from collections import deque
 from collections.abc import Set
 from dataclasses import dataclass, field
 
-from salt_tui.engine.engine import EngineError, Generate, PromptProgress, SequenceEnded, StopReason, Token
+import numpy as np
+
+from salt_tui.engine.engine import Generate, PromptProgress, SequenceEnded, StopReason, Token
 from salt_tui.engine.interruption import InterruptedWork, Interruption
 from salt_tui.engine.sampling import Sampler
 from salt_tui.engine.serve import Outlet
-from salt_tui.engine.statistics import Logits, Statistics
+from salt_tui.engine.statistics import Distribution, Logits, Statistics
 from salt_tui.engine.streams import DecodeError, Streams
 
 _DUMMY = 0
@@ -178,7 +180,7 @@ class Decoder:
         outlet.progress(PromptProgress(request.key, done, len(request.prompt)))
         if logits is not None:
             self._slots.entering = None
-            self._take([(slot, logits)], outlet)
+            self._take([slot], logits[np.newaxis], outlet)
 
     def _recover(self, slot: int, error: DecodeError, outlet: Outlet) -> None:
         """After a failed prompt: empty what may hold a part of it; end the sequence unless a cancel will."""
@@ -215,20 +217,20 @@ class Decoder:
                 if sequence is not None:
                     self._end(slot, "failed", outlet, str(error))
             return
-        self._take([(slot, rows[slot]) for slot, running in enumerate(self._slots.running) if running], outlet)
+        slots = [slot for slot, running in enumerate(self._slots.running) if running]
+        self._take(slots, rows if len(slots) == width else rows[slots], outlet)
 
-    def _take(self, rows: list[tuple[int, Logits]], outlet: Outlet) -> None:
-        """Choose a token from each row of logits, report them together, and end what is over."""
+    def _take(self, slots: list[int], rows: Logits, outlet: Outlet) -> None:
+        """Choose a token for each slot from its row of logits, report them together, and end what is over."""
         tokens: list[Token] = []
         over: list[tuple[int, StopReason, str | None]] = []
-        for slot, logits in rows:
+        for slot, logits, distribution in zip(slots, rows, self._statistics.of(rows), strict=True):
             sequence = self._slots.running[slot]
             assert sequence is not None
-            try:
-                token = self._choose(sequence, logits)
-            except EngineError as error:
-                over.append((slot, "failed", str(error)))
+            if distribution is None:
+                over.append((slot, "failed", "the model's logits are no numbers: no probabilities"))
                 continue
+            token = self._choose(sequence, logits, distribution)
             tokens.append(token)
             reason = self._stop_reason(sequence, token)
             if reason is not None:
@@ -237,9 +239,8 @@ class Decoder:
         for slot, reason, message in over:
             self._end(slot, reason, outlet, message)
 
-    def _choose(self, sequence: _Sequence, logits: Logits) -> Token:
+    def _choose(self, sequence: _Sequence, logits: Logits, distribution: Distribution) -> Token:
         request = sequence.request
-        distribution = self._statistics.of(logits)
         forced = sequence.answered < len(request.forced)
         if forced:
             chosen = request.forced[sequence.answered]

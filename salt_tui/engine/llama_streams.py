@@ -94,7 +94,7 @@ class LlamaStreams:
         self._step = _Batch(self.width)
         self._step.streams[:] = np.arange(self.width)
         self._step.logits[:] = 1
-        self._rows: dict[int, Logits] = {}
+        self._views: dict[tuple[int, int], Logits] = {}
 
     def _parameters(self, options: ContextOptions, interruption: Interruption) -> Any:
         parameters = llama_cpp.llama_context_default_params()
@@ -120,7 +120,7 @@ class LlamaStreams:
 
     def close(self) -> None:
         """Free the context."""
-        self._rows.clear()
+        self._views.clear()
         llama_cpp.llama_free(self._context)
 
     def clear(self, stream: int) -> None:
@@ -142,30 +142,33 @@ class LlamaStreams:
         batch.logits[count - 1] = logits
         batch.structure.n_tokens = count
         self._decode(batch)
-        return self._row(count - 1) if logits else None
+        return self._logits(1)[0] if logits else None
 
-    def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> list[Logits]:
-        """Append one token to every slot at once and return the logits of all."""
+    def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
+        """Append one token to every slot at once and return the logits, a row per slot."""
         self._step.tokens[:] = tokens
         self._step.positions[:] = positions
         self._decode(self._step)
-        return [self._row(slot) for slot in range(self.width)]
+        return self._logits(self.width)
 
     def _decode(self, batch: _Batch) -> None:
         code = llama_cpp.llama_decode(self._context, batch.structure)
         if code != 0:
             raise DecodeError(code)
 
-    def _row(self, index: int) -> Logits:
-        """Return a view of a row of the library's output; views are made once per address, as that takes 10 µs."""
-        pointer = llama_cpp.llama_get_logits_ith(self._context, index)
+    def _logits(self, rows: int) -> Logits:
+        """Return a view of the library's output: the rows that were asked for, in the batch's order.
+
+        Views are made once per address, as that takes 10 µs.
+        """
+        pointer = llama_cpp.llama_get_logits(self._context)
         if not pointer:
             raise DecodeError(-3)
-        address = ctypes.cast(pointer, ctypes.c_void_p).value or 0
-        row = self._rows.get(address)
-        if row is None:
-            row = self._rows[address] = np.ctypeslib.as_array(pointer, (self.vocabulary_size,))
-        return row
+        key = rows, ctypes.cast(pointer, ctypes.c_void_p).value or 0
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = np.ctypeslib.as_array(pointer, (rows, self.vocabulary_size))
+        return view
 
 
 def _check(options: ContextOptions) -> None:

@@ -71,8 +71,8 @@ class Streams(Protocol):
         """
         ...
 
-    def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> list[Logits]:
-        """Append one token to every slot at once and return the logits of all.
+    def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
+        """Append one token to every slot at once; return the logits, shape ``(width, vocabulary size)``.
 
         Raises:
             DecodeError: it did not take place.

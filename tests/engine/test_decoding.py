@@ -53,14 +53,14 @@ class ListStreams:
         self._count()
         return self._logits(stream) if logits else None
 
-    def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> list[Logits]:
+    def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
         """Append one token per slot."""
         assert len(tokens) == len(positions) == self.width
         for slot in range(self.width):
             self._append(slot, [tokens[slot]], positions[slot])
         self.batches.append("step")
         self._count()
-        return [self._logits(slot) for slot in range(self.width)]
+        return np.stack([self._logits(slot) for slot in range(self.width)])
 
     def _append(self, stream: int, tokens: Sequence[int], position: int) -> None:
         assert len(self.held[stream]) == position

@@ -77,6 +77,8 @@ _KEPT: list[object] = []  # the library may log at exit
 
 @pytest.mark.model
 def test_fifty_tokens_equal_a_float64_log_softmax_of_the_raw_logits(model: tuple[object, object]) -> None:
+    import llama_cpp
+
     from salt_tui.engine.llama_streams import LlamaStreams
 
     raw: list[npt.NDArray[np.float64]] = []
@@ -88,10 +90,13 @@ def test_fifty_tokens_equal_a_float64_log_softmax_of_the_raw_logits(model: tuple
                 raw.append(row.astype(np.float64))
             return row
 
-        def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> list[Logits]:
+        def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
             rows = super().advance(tokens, positions)
             # All four sequences are equally long, so every slot is in use until the last step.
-            raw.extend(row.astype(np.float64) for row in rows)
+            for slot, row in enumerate(rows):
+                pointer = llama_cpp.llama_get_logits_ith(self._context, slot)
+                assert np.array_equal(row, np.ctypeslib.as_array(pointer, row.shape))
+                raw.append(row.astype(np.float64))
             return rows
 
     interruption = Interruption()

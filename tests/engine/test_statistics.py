@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from salt_tui.engine.engine import ALTERNATIVES, EngineError
-from salt_tui.engine.statistics import Statistics
+from salt_tui.engine.engine import ALTERNATIVES
+from salt_tui.engine.statistics import Distribution, Statistics
 
 SIZES = (49_152, 151_936, 262_144)
 
@@ -20,6 +20,13 @@ def reference(logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.float64],
     probabilities = np.exp(log_probabilities)
     possible = probabilities > 0
     return log_probabilities, -math.fsum(probabilities[possible] * log_probabilities[possible])
+
+
+def only(statistics: Statistics, logits: npt.NDArray[np.float32]) -> Distribution:
+    """Return the distribution of a single row."""
+    (distribution,) = statistics.of(logits[np.newaxis])
+    assert distribution is not None
+    return distribution
 
 
 def examples(size: int) -> dict[str, npt.NDArray[np.float32]]:
@@ -53,7 +60,7 @@ def test_log_probabilities_and_entropy_equal_float64(size: int) -> None:
     statistics = Statistics(size)
     for name, logits in examples(size).items():
         log_probabilities, entropy = reference(logits)
-        distribution = statistics.of(logits)
+        distribution = only(statistics, logits)
         assert distribution.entropy == pytest.approx(entropy, abs=1e-5), name
         assert distribution.entropy >= 0
         for token in (0, 7, size // 2, size - 1, int(logits.argmax())):
@@ -69,7 +76,7 @@ def test_alternatives_are_the_most_probable_with_ties_by_id(size: int) -> None:
     for name, logits in shapes.items():
         order = np.lexsort((np.arange(size), -logits.astype(np.float64)))[:ALTERNATIVES]
         expected = [int(token) for token in order if logits[token] > -np.inf]
-        distribution = statistics.of(logits)
+        distribution = only(statistics, logits)
         assert list(distribution.alternatives) == expected, name
         assert distribution.alternative_log_probabilities == pytest.approx(reference(logits)[0][expected], abs=1e-5)
         assert max(distribution.alternative_log_probabilities) <= 0
@@ -78,14 +85,28 @@ def test_alternatives_are_the_most_probable_with_ties_by_id(size: int) -> None:
 def test_one_row_leaves_nothing_behind_for_the_next() -> None:
     statistics = Statistics(3000)
     shapes = examples(3000)
-    alone = {name: Statistics(3000).of(logits) for name, logits in shapes.items()}
-    assert {name: statistics.of(logits) for name, logits in shapes.items()} == alone
+    alone = {name: only(Statistics(3000), logits) for name, logits in shapes.items()}
+    assert {name: only(statistics, logits) for name, logits in shapes.items()} == alone
+
+
+@pytest.mark.parametrize("size", [5, 50, 1024, 3000, 49_152])
+def test_a_row_has_the_same_bits_whatever_stands_beside_it(size: int) -> None:
+    shapes = examples(size) if size > 7 else {"small": np.arange(size, dtype=np.float32)}
+    bad = np.full(size, math.nan, np.float32)
+    rows = np.stack([*shapes.values(), bad, *reversed(shapes.values()), np.zeros(size, np.float32)])
+    statistics = Statistics(size)
+    together = statistics.of(rows)
+    assert together == [statistics.of(row[np.newaxis])[0] for row in rows]
+    generator = np.random.default_rng(3)
+    for count in range(1, len(rows)):
+        chosen = generator.permutation(len(rows))[:count]
+        assert statistics.of(rows[chosen]) == [together[index] for index in chosen]
 
 
 def test_by_hand() -> None:
     # Probabilities 1/2, 1/4, 1/4: entropy 1.5 bits.
     logits = np.log(np.array([0.25, 0.5, 0.25, 0.0]), where=[True, True, True, False], out=np.full(4, -np.inf))
-    distribution = Statistics(4).of(logits.astype(np.float32))
+    distribution = only(Statistics(4), logits.astype(np.float32))
     assert distribution.entropy == pytest.approx(1.5 * math.log(2), abs=1e-6)
     assert distribution.alternatives == (1, 0, 2)
     assert distribution.log_probability(math.log(0.25)) == pytest.approx(-2 * math.log(2), abs=1e-6)
@@ -93,13 +114,15 @@ def test_by_hand() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_logits_that_are_no_numbers_are_refused(bad: float) -> None:
-    logits = np.zeros(100, np.float32)
-    logits[50] = bad
-    with pytest.raises(EngineError, match="no numbers"):
-        Statistics(100).of(logits)
-    with pytest.raises(EngineError, match="no numbers"):
-        Statistics(100).of(np.full(100, -np.inf, np.float32))
+def test_logits_that_are_no_numbers_are_no_distribution(bad: float) -> None:
+    logits = np.zeros((3, 100), np.float32)
+    logits[0, 50] = bad
+    logits[2] = -np.inf
+    first, second, third = Statistics(100).of(logits)
+    assert first is None
+    assert second is not None
+    assert second.entropy == pytest.approx(math.log(100), abs=1e-6)
+    assert third is None
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -109,4 +132,4 @@ def test_many_equal_terms_do_not_lose_their_last_bits(size: int) -> None:
     for depth in np.linspace(0.003, 9, 40):
         logits[:] = -depth
         logits[3] = 0.0
-        assert statistics.of(logits).entropy == pytest.approx(reference(logits)[1], abs=1e-5)
+        assert only(statistics, logits).entropy == pytest.approx(reference(logits)[1], abs=1e-5)
