@@ -29,6 +29,7 @@ check: $(VENV)/.test  ## format, lint, types, layers
 bench: $(VENV)/.test  ## measure speed, as ratios against peers in the same run
 	$(BIN)/python -m tools.bench_scoring
 	$(BIN)/python -m tools.bench_engine
+	$(BIN)/python -m tools.bench_app
 
 clean:
 	rm -rf $(VENV) $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm

@@ -43,9 +43,15 @@ def _run() -> int:
                 file=sys.stderr,
             )
             return 2
+    arguments = sys.argv[1:]
+    if not arguments or (len(arguments) == 2 and arguments[0] == "--db"):
+        # The parser and its types are not needed to open the app, and would double the time to its first paint.
+        from salt_tui.app.launch import open_at_once
+
+        return open_at_once(Path(arguments[1]) if arguments else None)
     from salt_tui.cli import run_command_line
 
-    return run_command_line(sys.argv[1:])
+    return run_command_line(arguments)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,10 @@ KEYS = {
 class TerminalDriver:
     """Runs a program on a terminal of ``columns`` by ``rows`` cells.
 
+    Attributes:
+        begun: when the program was started, in monotonic seconds.
+        arrived: when it last wrote anything.
+
     Args:
         arguments: for this interpreter, e.g. ``["-m", "salt_tui"]``.
         environment: of the program.
@@ -61,11 +65,12 @@ class TerminalDriver:
         self.resize(columns, rows)
         self.begun = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _ADOPT, sys.executable, *arguments],
+            [sys.executable, "-ISc", _ADOPT, sys.executable, *arguments],
             stdin=slave, stdout=slave, stderr=slave, env=dict(environment), start_new_session=True, cwd=folder,
         )  # fmt: skip
         os.close(slave)
         self.ended_output = False
+        self.arrived = self.begun
         self._written = bytearray()
 
     def resize(self, columns: int, rows: int) -> None:
@@ -95,10 +100,14 @@ class TerminalDriver:
 
     # --- keys ---------------------------------------------------------------------------------------------------
 
+    def type_key(self, key: str) -> None:
+        """Type one key by name, another as it is, and return at once."""
+        os.write(self._master, KEYS.get(key, key).encode())
+
     def press(self, *keys: str) -> None:
-        """Type keys by name, others as they are."""
+        """Type keys and leave the program a moment after each."""
         for key in keys:
-            os.write(self._master, KEYS.get(key, key).encode())
+            self.type_key(key)
             # An escape that is followed at once begins a sequence.
             pause = time.monotonic() + (ESCAPE_SECONDS if key == "escape" else 0.02)
             while time.monotonic() < pause:
@@ -107,19 +116,28 @@ class TerminalDriver:
     # --- the screen ---------------------------------------------------------------------------------------------
 
     def read(self, seconds: float) -> bool:
-        """Take what the program writes within a time; return whether there was anything."""
+        """Take what the program writes within a time and draw it; return whether there was anything."""
+        data = self._take(seconds)
+        self._written += data
+        self._stream.feed(_UNKNOWN.sub(b"", data))
+        return bool(data)
+
+    def skip(self, seconds: float) -> None:
+        """Take what the program writes in a time and do not draw it: drawing here costs as much as the program."""
+        until = time.monotonic() + seconds
+        while not self.ended_output and (left := until - time.monotonic()) > 0:
+            self._take(left)
+
+    def _take(self, seconds: float) -> bytes:
         if self.ended_output or not select.select([self._master], [], [], seconds)[0]:
-            return False
+            return b""
         try:
             data = os.read(self._master, _READ_BYTES)
         except OSError:
             data = b""
-        if not data:
-            self.ended_output = True
-            return False
-        self._written += data
-        self._stream.feed(_UNKNOWN.sub(b"", data))
-        return True
+        self.arrived = time.monotonic()
+        self.ended_output = not data
+        return data
 
     @property
     def lines(self) -> list[str]:

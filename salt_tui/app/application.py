@@ -45,6 +45,16 @@ STOP_SECONDS = 2.0
 """Within this time after it was asked to stop the child has ended."""
 
 
+def _collect_from_now_on() -> None:
+    """Let the collector work, on new objects only.
+
+    What is loaded by now stays for good; looked through again by every full collection, it would hold the screen for a
+    tenth of a second now and then.
+    """
+    gc.freeze()
+    gc.enable()
+
+
 def _live_screen() -> Screen[None]:
     from salt_tui.app.live_screen import LiveScreen
 
@@ -129,6 +139,7 @@ class SaltApp(App[int]):
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._leave_for, number)
         self.app_resume_signal.subscribe(self, self._redraw_after_stop)
+        self.call_after_refresh(_collect_from_now_on)
         if keys_path().exists():
             keys, ignored = load_keys(set(binding_names()))
             self.set_keymap(keys)
@@ -261,10 +272,8 @@ class SaltApp(App[int]):
         if before is not None and before is not session and before is not self.computing:
             before.close()
         self.switch_mode("live")
-        # What is loaded by now stays for good; looked through again by every full collection, it would hold the screen
-        # for a tenth of a second now and then.
         gc.collect()
-        gc.freeze()
+        _collect_from_now_on()
 
     def export(self, run: int) -> None:
         """Ask for a file and export a run to it."""

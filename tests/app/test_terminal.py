@@ -29,6 +29,26 @@ def environment(**changes: str) -> dict[str, str]:
     return {**os.environ, **wanted, **changes}
 
 
+LOADED = """
+import sys
+from salt_tui.app import launch
+from salt_tui.app.application import SaltApp
+launch.refusal = lambda *_, **__: None
+SaltApp.run = lambda self: print(self.database, [name for name in {heavy} if name in sys.modules])
+from salt_tui.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("arguments", [[], ["--db", "here.db"]])
+def test_the_app_opens_without_what_it_does_not_need(arguments: list[str], tmp_path: Path) -> None:
+    code = LOADED.format(heavy=("typer", "pydantic", "numpy", "sqlite3"))
+    settings = environment(SALT_TUI_DB="default.db", SALT_TUI_HOME=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code, *arguments], env=settings, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{(arguments or ['', 'default.db'])[1]} []\n"
+
+
 def run_arguments(database: Path, script: Path, limit: int) -> list[str]:
     """Open the app on a run of its own."""
     return [
