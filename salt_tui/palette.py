@@ -51,6 +51,9 @@ class DrawingMode(StrEnum):
 ANSI_SHADES = "·░▒▓█"
 """With sixteen colours cividis collapses to four, so a right atom is drawn as a block that fills with confidence."""
 
+_ANSI_WEIGHTS = ("yellow", "bold bright_yellow", "bold reverse bright_yellow")
+"""Of an atom that is not right, unsure to sure: its glyph is the verdict, so weight and reversal carry the shade."""
+
 
 def draw_cell(mode: DrawingMode, status: str, step: int | None) -> tuple[str, str]:
     """Return the one character of a cell and its Rich style.
@@ -62,15 +65,17 @@ def draw_cell(mode: DrawingMode, status: str, step: int | None) -> tuple[str, st
 
     Returns:
         `COLOUR`: the verdict's glyph on a cividis background.  `ANSI`: for a right atom a block of five fillings, for
-        another its glyph in bold bright yellow.  `PLAIN`: the step as a digit, reversed unless right, underlined
-        where atom and reference have no partner; the glyph without a confidence and for an abstention.
+        another its glyph, thin, bold or reversed, thin without a confidence.  `PLAIN`: the step as a digit, reversed
+        unless right, underlined where atom and reference have no partner; the glyph without a confidence and for an
+        abstention.
     """
     right = status == "correct"
     if mode is DrawingMode.COLOUR:
         return GLYPHS[status], cell_style(status, None if step is None else (step + 0.5) / len(SHADES))
     if mode is DrawingMode.ANSI:
         if not right:
-            return GLYPHS[status], "bold bright_yellow"
+            weight = 0 if step is None else step * len(_ANSI_WEIGHTS) // len(SHADES)
+            return GLYPHS[status], _ANSI_WEIGHTS[weight]
         return ANSI_SHADES[0 if step is None else step * len(ANSI_SHADES) // len(SHADES)], "bright_blue"
     words = [] if right else ["bold" if status == "streaming" else "reverse"]
     if status in {"missing", "redundant"}:

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from salt_tui.app.row_flow import row_starts
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.labels import UNIT_STATUSES
 
@@ -26,23 +27,26 @@ class UnitCells:
     Attributes:
         statuses: one code of `STATUS_CODES` per unit.
         lines: the 0-based line that each unit stands on.
+        lengths: units of each line that is shown, in order; all together where the units are the lines.
         values: `FUNCTIONS` per unit, NaN for undefined, single precision.
         texts: what was said and what is right, while the answer is being written; None when only the store knows.
-        line_lengths: units by line.
-        longest_line: units on the longest line.
+
+    Args:
+        kind: one of `KINDS`.
     """
 
-    __slots__ = ("_rows", "line_lengths", "lines", "longest_line", "statuses", "texts", "values")
+    __slots__ = ("_one_line", "_starts", "_starts_of", "lengths", "lines", "statuses", "texts", "values")
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         """Start without units."""
         self.statuses = bytearray()
         self.lines = array("H")
+        self.lengths = array("I")
         self.values = array("f")
         self.texts: list[tuple[str | None, str | None]] | None = None
-        self.line_lengths: dict[int, int] = {}
-        self.longest_line = 0
-        self._rows = (0, 0, 0)
+        self._one_line = kind == "line"
+        self._starts = array("I")
+        self._starts_of = (0, 0)
 
     def __len__(self) -> int:
         """Return the number of units."""
@@ -51,23 +55,23 @@ class UnitCells:
     def add(self, status: str, line: int, values: Sequence[float | None]) -> None:
         """Append one unit with the values of `FUNCTIONS`, None for undefined."""
         line = min(line, 65_535)
+        if self.lengths and (self._one_line or self.lines[-1] == line):
+            self.lengths[-1] += 1
+        else:
+            self.lengths.append(1)
         self.statuses.append(STATUS_CODES[status])
         self.lines.append(line)
         self.values.extend([math.nan if value is None else min(value, _LARGEST) for value in values])
-        length = self.line_lengths[line] = self.line_lengths.get(line, 0) + 1
-        self.longest_line = max(self.longest_line, length)
 
-    def rows(self, columns: int) -> int:
-        """Return how many rows of at most ``columns`` units the lines take; 0 without units.
+    def row_starts(self, width: int) -> array[int]:
+        """Return the first unit of every row of ``width`` cells; empty without units.
 
-        Counted once per width and number of units: laying out 1,000,000 atoms anew must not hold a key up.
+        Found once per width and number of units: laying out 1,000,000 atoms anew must not hold a key up.
         """
-        if self.longest_line <= columns:
-            return len(self.line_lengths)
-        if self._rows[:2] != (columns, len(self.statuses)):
-            rows = sum(-(-length // columns) for length in self.line_lengths.values())
-            self._rows = (columns, len(self.statuses), rows)
-        return self._rows[2]
+        if self._starts_of != (width, len(self.statuses)):
+            self._starts = row_starts(self.lengths, width)
+            self._starts_of = (width, len(self.statuses))
+        return self._starts
 
     def status(self, index: int) -> str:
         """Return the status of a unit."""
@@ -82,10 +86,10 @@ class UnitCells:
         """Forget all units."""
         self.statuses.clear()
         self.lines = array("H")
+        self.lengths = array("I")
         self.values = array("f")
-        self.line_lengths = {}
-        self.longest_line = 0
-        self._rows = (0, 0, 0)
+        self._starts = array("I")
+        self._starts_of = (0, 0)
         if self.texts is not None:
             self.texts = []
 
@@ -112,7 +116,7 @@ class AnswerCells:
     tokens: int = 0
     correct: int = 0
     generated: int = 0
-    units: dict[str, UnitCells] = field(default_factory=lambda: {kind: UnitCells() for kind in KINDS})
+    units: dict[str, UnitCells] = field(default_factory=lambda: {kind: UnitCells(kind) for kind in KINDS})
 
     def keep_texts(self) -> None:
         """Keep what is said from now on; for an answer that is being written."""

@@ -18,18 +18,19 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from salt_tui.app.answer_cells import AnswerCells
-from salt_tui.app.atom_map import GROUP, AtomMap, MapRow, Place
+from salt_tui.app.atom_map import AtomMap, MapRow, Place
+from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, GROUP, LINE_END
 from salt_tui.palette import GLYPHS, DrawingMode, draw_cell
 from salt_tui.visible_text import visible
 
 LEFT = 7
 """Columns before the units: the number of the answer."""
 
-RIGHT = 24
-"""Columns after the units: atoms, share of right ones, status."""
+RIGHT = 25
+"""Columns after the units: a blank, atoms, share of right ones, status."""
 
 _BAR = 12
-_BLANK = Segment(" ")
+_GAPS = {" ": Segment(" "), LINE_END: Segment(LINE_END, Style(dim=True))}
 
 
 class AtomHeatmap(ScrollView, can_focus=True):
@@ -183,8 +184,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
     # --- layout and drawing -------------------------------------------------------------------------------------
 
     def _fit(self) -> None:
-        room = self.scrollable_content_region.width - LEFT - RIGHT
-        self.map.columns = max(1, (room + 1) // (GROUP + 1)) * GROUP
+        self.map.width = max(GROUP, self.scrollable_content_region.width - LEFT - RIGHT)
         self.virtual_size = Size(max(1, self.scrollable_content_region.width), self.map.height)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -207,13 +207,19 @@ class AtomHeatmap(ScrollView, can_focus=True):
             text = f"── {row.heading} "
             return Strip([Segment(text.ljust(width, "─")[:width], Style(bold=True))], width)
         answer = self.map.answers[row.answer]
-        segments = [Segment(f"{answer.position + 1:>5}  " if row.first else " " * LEFT)]
-        segments.extend(self._unit_segments(row, answer))
+        segments = [self._left_segment(row, answer), *self._unit_segments(row, answer)]
         used = sum(segment.cell_length for segment in segments)
         if row.last:
             tail = _tail(answer)
             segments.append(Segment(tail.rjust(max(len(tail) + 1, width - used))))
         return Strip(segments).adjust_cell_length(width)
+
+    def _left_segment(self, row: MapRow, answer: AnswerCells) -> Segment:
+        number = answer.position + 1 if row.first else ""
+        cursor = self.cursor
+        here = cursor is not None and cursor.answer == row.answer and (cursor.unit in row.units or not row.units)
+        text = f"{number:>5}{CURSOR_ROW if here else ' '}{GOES_ON if row.goes_on else ' '}"
+        return Segment(text, Style(bold=True) if here else None)
 
     def _unit_segments(self, row: MapRow, answer: AnswerCells) -> list[Segment]:
         cursor = self.cursor
@@ -223,16 +229,19 @@ class AtomHeatmap(ScrollView, can_focus=True):
         here = cursor.unit if cursor is not None and cursor.answer == row.answer else -1
         cells = self.map.cells(row.answer)
         segments: list[Segment] = []
-        for column, unit in enumerate(row.units):
-            if column and column % GROUP == 0:
-                segments.append(_BLANK)
+        since_gap = 0
+        for unit, gap in zip(row.units, row.gaps, strict=True):
+            if gap:
+                segments.append(_GAPS[gap])
+                since_gap = 0
             segment = self._segment(cells.status(unit), self.map.step(row.answer, unit))
             if unit == here:
                 segment = Segment(segment.text, self._cursor_style(segment.style))
             segments.append(segment)
+            since_gap += 1
         if row.last and answer.status == "streaming":
-            if len(row.units) % GROUP == 0 and len(row.units) < self.map.columns:
-                segments.append(_BLANK)
+            if since_gap == GROUP:
+                segments.append(_GAPS[" "])
             segments.append(self._segment("streaming", None))
         return segments
 
@@ -275,9 +284,9 @@ class AtomHeatmap(ScrollView, can_focus=True):
         cursor = self.cursor
         if cursor is None:
             return
-        row, column = self.map.position(cursor)
+        row, cell = self.map.position(cursor)
         self.scroll_to_region(Region(0, row, 1, 1), animate=False, immediate=True)
-        x = self.region.x + LEFT + column + column // GROUP
+        x = self.region.x + LEFT + cell
         # Braille displays and magnifiers follow the hardware cursor.
         self.app.cursor_position = type(self.app.cursor_position)(x, self.region.y + row - self.scroll_offset.y)
 
@@ -342,10 +351,8 @@ class AtomHeatmap(ScrollView, can_focus=True):
         if not row.units:
             self.go_to(Place(row.answer, 0))
             return
-        x = event.x - LEFT
-        column = x - x // (GROUP + 1)
-        if 0 <= column < len(row.units):
-            self.go_to(Place(row.answer, row.units[column]))
+        if event.x - LEFT in row.offsets:
+            self.go_to(Place(row.answer, row.units[row.offsets.index(event.x - LEFT)]))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Stop following when the user scrolls away."""

@@ -1,6 +1,6 @@
 """The map of a run without any drawing: which unit stands in which row and column, and how a cursor moves on it.
 
-Every answer is a group of rows, every line of an answer begins a row, and a change of task puts a heading above.
+Every answer is a group of rows, broken as `row_flow` says, and a change of task puts a heading above.
 Answers are kept in the order in which they were begun.  Only answers that changed, and those below them, are laid
 out again; in a running evaluation these are the last few.
 """
@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, KINDS, STATUS_CODES, AnswerCells, UnitCells
+from salt_tui.app.row_flow import GROUP, gaps
 from salt_tui.app.shade_scale import SHADE_SCALES
 from salt_tui.palette import SHADES
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
-
-GROUP = 10
-"""A blank after every ten units keeps positions countable."""
 
 _CACHED_ANSWERS = 256
 _RIGHT = STATUS_CODES["correct"]
@@ -44,14 +43,20 @@ class MapRow:
         answer: number of the answer.
         heading: name of the task that begins here, None for a row of units.
         units: indices of its units.
+        gaps: what stands before each unit.
+        offsets: the cell of each unit in the row.
         first, last: whether it is the first or last row of the answer.
+        goes_on: whether its first unit is on the line of the row above.
     """
 
     answer: int
     heading: str | None
-    units: tuple[int, ...]
+    units: range
+    gaps: tuple[str, ...]
+    offsets: tuple[int, ...]
     first: bool
     last: bool
+    goes_on: bool
 
 
 class AtomMap:
@@ -69,7 +74,7 @@ class AtomMap:
         self._generations: list[int] = []
         self._kind = KINDS[0]
         self._function = HEADLINE_FUNCTION
-        self._columns = GROUP
+        self._width = GROUP
         self._starts: list[int] = []
         self._headed: list[bool] = []
         self._height = 0
@@ -98,14 +103,14 @@ class AtomMap:
         self._function = function
 
     @property
-    def columns(self) -> int:
-        """Units in a row at most, a multiple of `GROUP`."""
-        return self._columns
+    def width(self) -> int:
+        """Cells of a row, `GROUP` or more."""
+        return self._width
 
-    @columns.setter
-    def columns(self, columns: int) -> None:
-        if columns != self._columns:
-            self._columns = columns
+    @width.setter
+    def width(self, width: int) -> None:
+        if width != self._width:
+            self._width = width
             self._lay_out_from(0)
 
     # --- answers ------------------------------------------------------------------------------------------------
@@ -170,11 +175,11 @@ class AtomMap:
         return range(self._starts[number], end)
 
     def position(self, place: Place) -> tuple[int, int]:
-        """Return row of the map and place in the row of a unit; the answer's own row where it has none."""
+        """Return row of the map and cell in the row of a unit; the answer's own row where it has none."""
         rows = self.rows_of_answer(place.answer)
         for y, row in zip(rows, self._rows_of(place.answer), strict=True):
-            if row.units and place.unit in row.units:
-                return y, row.units.index(place.unit)
+            if place.unit in row.units:
+                return y, row.offsets[place.unit - row.units.start]
         return max(rows.start, rows.stop - 1), 0
 
     # --- the cursor ---------------------------------------------------------------------------------------------
@@ -217,11 +222,11 @@ class AtomMap:
         return None
 
     def vertical(self, place: Place, rows: int) -> Place | None:
-        """Return the unit nearest below (rows > 0) or above, in the same column or the last before it.
+        """Return the unit nearest below (rows > 0) or above, in the same cell or the last before it.
 
         An answer without units is a place too, so that it can be cancelled.
         """
-        y, column = self.position(place)
+        y, cell = self.position(place)
         direction = 1 if rows > 0 else -1
         found: Place | None = None
         left = abs(rows)
@@ -231,7 +236,7 @@ class AtomMap:
             if row is None:
                 return found
             if row.heading is None:
-                found = Place(row.answer, row.units[min(column, len(row.units) - 1)] if row.units else 0)
+                found = Place(row.answer, row.units[max(0, bisect_right(row.offsets, cell) - 1)] if row.units else 0)
                 left -= 1
         return found
 
@@ -311,7 +316,7 @@ class AtomMap:
     def _height_of(self, number: int, headed: bool) -> int:
         if self.answers[number].status == "waiting":
             return 0
-        return headed + (self.cells(number).rows(self._columns) or 1)
+        return headed + (len(self.cells(number).row_starts(self._width)) or 1)
 
     def _rows_of(self, number: int) -> list[MapRow]:
         rows = self._rows.get(number)
@@ -323,15 +328,17 @@ class AtomMap:
 
     def _make_rows(self, number: int) -> list[MapRow]:
         cells = self.cells(number)
-        by_line: dict[int, list[int]] = {}
-        for unit, line in enumerate(cells.lines):
-            by_line.setdefault(line, []).append(unit)
-        chunks: list[tuple[int, ...]] = [
-            tuple(units[start : start + self._columns])
-            for _, units in sorted(by_line.items())
-            for start in range(0, len(units), self._columns)
-        ] or [()]
-        rows = [MapRow(number, None, chunk, index == 0, index == len(chunks) - 1) for index, chunk in enumerate(chunks)]
+        starts = cells.row_starts(self._width)
+        before = gaps(cells.lengths, starts)
+        firsts = set(accumulate(cells.lengths, initial=0))
+        rows = []
+        for start, stop in pairwise([*starts, len(cells)]):
+            of_row = tuple(before[start:stop])
+            offsets = tuple(end - 1 for end in accumulate(len(gap) + 1 for gap in of_row))
+            first, last, goes_on = start == 0, stop == len(cells), start not in firsts
+            rows.append(MapRow(number, None, range(start, stop), of_row, offsets, first, last, goes_on))
+        if not rows:
+            rows.append(MapRow(number, None, range(0), (), (), True, True, False))
         if self._headed[number]:
-            rows.insert(0, MapRow(number, self.answers[number].task, (), False, False))
+            rows.insert(0, MapRow(number, self.answers[number].task, range(0), (), (), False, False, False))
         return rows

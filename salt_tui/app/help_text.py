@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, GROUP, LINE_END, SHORT
 from salt_tui.palette import ANSI_SHADES, GLYPHS, SHADES, DrawingMode
 
 VERDICTS: dict[str, str] = {
@@ -46,13 +47,22 @@ TEXTUAL_KEYS: tuple[tuple[str, str, str], ...] = (
 )
 """Keys that are Textual's own and cannot be changed in the file of keys."""
 
+ROWS = (
+    f"{LINE_END} stands between two lines of an answer that share a row",
+    f"a line shares its row with the next when it has up to {SHORT} atoms",
+    f"a blank follows every {GROUP} atoms of a line",
+    f"{GOES_ON} a line goes on from the row above; {CURSOR_ROW} the row of the cursor",
+)
+"""How the atoms of an answer stand in rows."""
+
 TAIL = (
     "14 .07 streaming: 14 atoms so far, precision .07, state of the answer",
     "  streaming: being written; open: begun, and the run has stopped",
     "  complete: the model ended its answer",
     "  truncated: stopped at its limit of tokens",
-    "  unclosed: the asterisks after the answer are missing",
-    "  no answer: no asterisks, so nothing could be read",
+    "  unclosed: the line of asterisks after the answer is missing",
+    "  no answer, no fence: nothing was said after a line of asterisks,",
+    "    with which the prompt asks to fence the answer: nothing to read",
     "  context full, cancelled, failed: left out of every number",
     "newest below: the map follows what is written",
     "end follows: the cursor was moved; the key end follows again",
@@ -73,6 +83,7 @@ def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mode: 
         lines += [title, *(_key_line(*entry) for entry in entries), ""]
     lines += ["Of every program with this kind of screen", *(_key_line(*entry) for entry in TEXTUAL_KEYS), ""]
     lines += ["Verdicts", *(f"  {GLYPHS[name]}  {name}: {words}" for name, words in VERDICTS.items()), ""]
+    lines += ["Rows", *(f"  {line}" for line in ROWS), ""]
     lines += ["The end of a row", *(f"  {line}" for line in TAIL), ""]
     lines += ["Shades", *(f"  {line}" for line in shade_lines(mode)), f"  {CELLS_ONLY}", "", "Metrics"]
     for name, (what, direction) in METRICS.items():
@@ -104,7 +115,7 @@ def shade_lines(mode: DrawingMode) -> list[str]:
     if mode is DrawingMode.ANSI:
         return [
             f"A right atom is a block: {ANSI_SHADES[0]} unsure, {ANSI_SHADES[1:4]} between, {ANSI_SHADES[4]} sure.",
-            "An atom that is not right shows its verdict instead, bright and bold.",
+            "Another shows its verdict: thin unsure, bold between, reversed sure; a third of the scale each.",
         ]
     return [
         f"A digit from 0 (unsure) to {steps - 1} (sure) in steps of {1 / steps:.3f} stands for an atom.",

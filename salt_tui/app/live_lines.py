@@ -165,11 +165,14 @@ def short(value: float) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def legend_words(state: LiveState, following: bool, reading: bool) -> tuple[str, str]:
-    """Return the legend left and right of the shades."""
+def legend_words(state: LiveState, following: bool, reading: bool, room: int) -> tuple[str, str]:
+    """Return the legend left and right of the shades; where ``room`` is too small for both, without ornament."""
     scale = SHADE_SCALES[state.map.function].formula
     place = "reading …" if reading else "newest below" if following else "end follows"
-    return f"── {state.map.kind}s ── {scale} 0 ", f" 1 ── {place} ──"
+    left, right = f"── {state.map.kind}s ── {scale} 0 ", f" 1 ── {place} ──"
+    if cell_len(left) + cell_len(right) <= room:
+        return left, right
+    return f"{state.map.kind}s {scale} 0 ", f" 1 {place} "
 
 
 def rule(title: str, width: int) -> str:

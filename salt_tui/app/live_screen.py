@@ -49,14 +49,26 @@ class Legend(Widget):
         self.words = ("", "")
         self.mode = DrawingMode.COLOUR
 
+    @property
+    def room(self) -> int:
+        """Cells for the words."""
+        return self.size.width - 1 - sum(segment.cell_length for segment in self._shades())
+
+    def _shades(self) -> list[Segment]:
+        """Return the cells of a right atom from unsure to sure, and of a wrong one where it is drawn otherwise."""
+        shown = [draw_cell(self.mode, "correct", step) for step in range(len(SHADES))]
+        if self.mode is DrawingMode.COLOUR:
+            shown = [(" ", style) for _, style in shown]
+        elif self.mode is DrawingMode.ANSI:
+            wrong = (draw_cell(self.mode, "wrong", step) for step in range(len(SHADES)))
+            shown += [(" ", "none"), *dict.fromkeys(wrong)]
+        return [Segment(glyph, Style.parse(style)) for glyph, style in shown]
+
     def render_line(self, y: int) -> Strip:
         """Draw the one line."""
         width = self.size.width
         left, right = self.words
-        segments = [Segment(f" {left}", Style(bold=True))]
-        for step in range(len(SHADES)):
-            glyph, style = draw_cell(self.mode, "correct", step)
-            segments.append(Segment(" " if self.mode is DrawingMode.COLOUR else glyph, Style.parse(style)))
+        segments = [Segment(f" {left}", Style(bold=True)), *self._shades()]
         used = sum(segment.cell_length for segment in segments)
         segments.append(Segment(right.ljust(max(0, width - used), "─"), Style(bold=True)))
         return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
@@ -228,9 +240,10 @@ class LiveScreen(Screen[None]):
         session = self._session
         legend = self.query_one(Legend)
         if session is not None:
-            words = live_lines.legend_words(session.state, self.map.following, session.reading)
-            if (legend.words, legend.mode) != (words, self.salt.mode):
-                legend.words, legend.mode = words, self.salt.mode
+            before = legend.words, legend.mode
+            legend.mode = self.salt.mode
+            legend.words = live_lines.legend_words(session.state, self.map.following, session.reading, legend.room)
+            if before != (legend.words, legend.mode):
                 legend.refresh()
 
     def _draw_numbers(self) -> None:

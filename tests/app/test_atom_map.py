@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salt_tui.app.answer_cells import AnswerCells
 from salt_tui.app.atom_map import AtomMap, Place
-from tests.app.unit_events import answer_events, started, state_of
+from salt_tui.app.row_flow import gaps as line_gaps
+from salt_tui.app.row_flow import row_starts
+from tests.app.unit_events import answer_events, scored, started, state_of
 
 
 def rows(atom_map: AtomMap) -> list[tuple[str | None, tuple[int, ...]]]:
@@ -15,27 +19,67 @@ def rows(atom_map: AtomMap) -> list[tuple[str | None, tuple[int, ...]]]:
     for y in range(atom_map.height):
         row = atom_map.row(y)
         assert row is not None
-        found.append((row.heading, row.units))
+        found.append((row.heading, tuple(row.units)))
     return found
 
 
-def test_lines_stay_lines_and_a_new_task_gets_a_heading() -> None:
+def gaps(atom_map: AtomMap) -> list[str]:
+    """Return the rows of units as text: a unit is a u."""
+    found = []
+    for y in range(atom_map.height):
+        row = atom_map.row(y)
+        assert row is not None
+        if row.heading is None:
+            found.append(("» " if row.goes_on else "") + "".join(f"{gap}u" for gap in row.gaps))
+    return found
+
+
+def test_short_lines_share_a_row_and_a_new_task_gets_a_heading() -> None:
     state = state_of(
         started("maze", "code"), *answer_events(1, 0, ["··", "×"]), *answer_events(2, 0, ["·"], task="code")
     )
-    assert rows(state.map) == [("maze", ()), (None, (0, 1)), (None, (2,)), ("code", ()), (None, (0,))]
+    assert rows(state.map) == [("maze", ()), (None, (0, 1, 2)), ("code", ()), (None, (0,))]
+    assert gaps(state.map) == ["uu│u", "u"]
 
 
-def test_a_long_line_is_broken_at_the_number_of_columns() -> None:
+def test_twelve_lines_of_two_take_two_rows_at_eighty_columns() -> None:
+    state = state_of(started(), *answer_events(1, 0, ["··"] * 12))
+    state.map.width = 30
+    assert gaps(state.map) == ["│".join(["uu"] * 9), "│".join(["uu"] * 3)]
+
+
+def test_the_rows_of_a_matrix_stand_under_each_other() -> None:
+    state = state_of(started(), *answer_events(1, 0, ["······"] * 3))
+    state.map.width = 47
+    assert gaps(state.map) == ["uuuuuu"] * 3
+    packed = state_of(started(), *answer_events(1, 0, ["····"] * 3))
+    packed.map.width = 47
+    assert gaps(packed.map) == ["uuuu│uuuu│uuuu"]
+
+
+def test_a_long_line_is_broken_between_groups_of_ten() -> None:
     state = state_of(started(), *answer_events(1, 0, ["·" * 23]))
-    state.map.columns = 10
-    assert [units for _, units in rows(state.map)[1:]] == [
-        tuple(range(10)),
-        tuple(range(10, 20)),
-        tuple(range(20, 23)),
-    ]
-    state.map.columns = 30
+    state.map.width = 20
+    assert rows(state.map)[1:] == [(None, tuple(range(start, min(23, start + 10)))) for start in (0, 10, 20)]
+    assert gaps(state.map) == ["u" * 10, "» " + "u" * 10, "» uuu"]
+    state.map.width = 26
+    assert gaps(state.map) == [f"{'u' * 10} {'u' * 10}", "» uuu"]
+    state.map.width = 32
     assert len(rows(state.map)) == 2
+
+
+def test_what_is_missing_on_an_early_line_comes_last() -> None:
+    state = state_of(started(), *answer_events(1, 0, ["×", "×"], status=None), scored(1, 2, 0, "-", 0.5))
+    assert gaps(state.map) == ["u│u│u"]
+
+
+def test_a_step_down_goes_to_the_atom_below_on_the_screen() -> None:
+    state = state_of(started(), *answer_events(1, 0, ["·" * 15, "···", "·", "·"]))
+    state.map.width = 30
+    assert gaps(state.map) == [f"{'u' * 10} uuuuu", "uuu│u│u"]
+    assert state.map.vertical(Place(0, 10), 1) == Place(0, 19)
+    assert state.map.vertical(Place(0, 3), 1) == Place(0, 17)
+    assert state.map.vertical(Place(0, 18), -1) == Place(0, 4)
 
 
 def test_an_answer_that_waits_takes_no_row() -> None:
@@ -59,10 +103,10 @@ def test_the_cursor_goes_over_the_ends_of_answers_and_stops_at_those_of_the_map(
 
 
 def test_up_and_down_keep_the_column_or_take_the_last_before_it() -> None:
-    state = state_of(started(), *answer_events(1, 0, ["···", "·", "···"]))
-    assert state.map.vertical(Place(0, 2), 1) == Place(0, 3)
-    assert state.map.vertical(Place(0, 1), 2) == Place(0, 5)
-    assert state.map.vertical(Place(0, 5), -9) == Place(0, 1)
+    state = state_of(started(), *answer_events(1, 0, ["·····", "·"]), *answer_events(2, 1, ["···"]))
+    assert state.map.vertical(Place(0, 2), 1) == Place(0, 5)
+    assert state.map.vertical(Place(0, 1), 2) == Place(1, 1)
+    assert state.map.vertical(Place(1, 2), -9) == Place(0, 2)
     assert state.map.vertical(Place(0, 0), -1) is None
 
 
@@ -91,7 +135,7 @@ def test_lines_instead_of_atoms() -> None:
     state = state_of(started(), *answer_events(1, 0, ["··", "×"]))
     state.map.kind = "line"
     assert [state.map.cells(0).status(unit) for unit in range(2)] == ["correct", "wrong"]
-    assert rows(state.map)[1:] == [(None, (0,)), (None, (1,))]
+    assert gaps(state.map) == ["uu"]
 
 
 def test_an_answer_read_later_takes_its_place_before_one_that_began_later() -> None:
@@ -104,9 +148,9 @@ def test_an_answer_read_later_takes_its_place_before_one_that_began_later() -> N
 
 
 @settings(deadline=None)  # a busy machine is no mistake
-@given(st.lists(st.lists(st.integers(1, 12), max_size=3), max_size=6), st.sampled_from([10, 20]), st.randoms())
+@given(st.lists(st.lists(st.integers(1, 12), max_size=3), max_size=6), st.sampled_from([10, 23]), st.randoms())
 def test_laying_out_step_by_step_gives_the_same_rows_as_at_once(
-    answers: list[list[int]], columns: int, random: object
+    answers: list[list[int]], width: int, random: object
 ) -> None:
     def events() -> list[list[object]]:
         return [
@@ -115,9 +159,9 @@ def test_laying_out_step_by_step_gives_the_same_rows_as_at_once(
         ]
 
     whole = state_of(started(), *(event for answer in events() for event in answer))  # type: ignore[misc]
-    whole.map.columns = columns
+    whole.map.width = width
     step_by_step = state_of(started())
-    step_by_step.map.columns = columns
+    step_by_step.map.width = width
     for answer in events():
         for event in answer:
             from collections import deque
@@ -129,8 +173,8 @@ def test_laying_out_step_by_step_gives_the_same_rows_as_at_once(
 
 
 @settings(deadline=None)  # a busy machine is no mistake
-@given(st.lists(st.lists(st.integers(1, 25), max_size=3), min_size=1, max_size=5))
-def test_every_unit_stands_where_its_position_says(answers: list[list[int]]) -> None:
+@given(st.lists(st.lists(st.integers(1, 25), max_size=8), min_size=1, max_size=5), st.integers(10, 50))
+def test_every_unit_stands_where_its_position_says(answers: list[list[int]], width: int) -> None:
     state = state_of(
         started(),
         *(
@@ -139,9 +183,25 @@ def test_every_unit_stands_where_its_position_says(answers: list[list[int]]) -> 
             for event in answer_events(number + 1, number, ["·" * length for length in lines])
         ),
     )
+    state.map.width = width
     for number in range(len(answers)):
         for unit in range(len(state.map.cells(number))):
-            y, column = state.map.position(Place(number, unit))
+            y, cell = state.map.position(Place(number, unit))
             row = state.map.row(y)
             assert row is not None
-            assert (row.answer, row.units[column]) == (number, unit)
+            assert (row.answer, row.units[row.offsets.index(cell)]) == (number, unit)
+            assert cell < width
+
+
+@given(st.lists(st.integers(1, 25), min_size=1, max_size=12), st.integers(10, 50))
+def test_nothing_that_stands_moves_while_an_answer_is_written(lengths: list[int], width: int) -> None:
+    def places(lines: list[int]) -> list[tuple[int, str]]:
+        starts = row_starts(lines, width)
+        return [(bisect_right(starts, unit), gap) for unit, gap in enumerate(line_gaps(lines, starts))]
+
+    whole = places(lengths)
+    written: list[int] = []
+    for length in lengths:
+        for said in range(1, length + 1):
+            assert places([*written, said]) == whole[: sum(written) + said]
+        written.append(length)

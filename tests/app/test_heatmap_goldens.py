@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from rich.color import Color
 from rich.style import Style
 from textual.app import App, ComposeResult
 
@@ -90,3 +91,16 @@ def test_no_mode_tells_right_from_wrong_by_hue_alone(mode: DrawingMode) -> None:
             words = frozenset(style.split()) & {"bold", "reverse", "underline"}
             seen.add((glyph, words))
         assert len(seen) == 5
+
+
+@pytest.mark.parametrize("mode", list(DrawingMode))
+@pytest.mark.parametrize("status", ["correct", "wrong", "redundant"])
+def test_every_mode_tells_sure_from_unsure_without_hue(mode: DrawingMode, status: str) -> None:
+    looks = []
+    for step in range(8):
+        glyph, style = draw_cell(mode, status, step)
+        grey = Color.parse(style.rpartition(" on ")[2]).triplet if mode is DrawingMode.COLOUR else None
+        luminance = None if grey is None else round(0.2126 * grey.red + 0.7152 * grey.green + 0.0722 * grey.blue)
+        looks.append((glyph, frozenset(style.split()) & {"bold", "reverse", "underline"}, luminance))
+    assert len(set(looks)) >= 3
+    assert looks == sorted(looks, key=looks.index), "a look belongs to one stretch of the scale"

@@ -30,10 +30,10 @@ def large_map() -> AtomMap:
             cells.statuses = bytearray(generator.choice(3, count).astype(np.uint8).tobytes())
             cells.lines = array("H", [unit // width for unit in range(count)])
             cells.values = array("f", generator.random(count * len(FUNCTIONS)).astype(np.float32).tobytes())
-            cells.line_lengths = {line: min(width, count - line * width) for line in range(-(-count // width))}
-            cells.longest_line = width
+            lengths = [min(width, count - line * width) for line in range(-(-count // width))]
+            cells.lengths = array("I", lengths if kind == "atom" else [count])
         atom_map.add(answer)
-    atom_map.columns = 40
+    atom_map.width = 43
     return atom_map
 
 
@@ -63,4 +63,20 @@ def test_another_granularity_is_laid_out_within_a_key_press(large_map: AtomMap) 
         large_map.kind = kind
         height = large_map.height
         assert time.thread_time() - before < 0.05
-        assert height == (atoms if kind == "atom" else ANSWERS * -(-ATOMS // WIDTH) + 1)
+        assert height == (atoms if kind == "atom" else ANSWERS + 1)
+
+
+def test_another_width_is_laid_out_within_a_key_press_with_100_000_atoms() -> None:
+    atom_map = AtomMap()
+    for number in range(1_000):
+        answer = AnswerCells(number, "maze", number, status="complete")
+        for line in range(50):
+            for _ in range(2):
+                answer.units["atom"].add("correct", line, [None] * len(FUNCTIONS))
+        atom_map.add(answer)
+    for width, rows in ((47, 4), (100, 2)):
+        atom_map.width = width
+        before = time.thread_time()
+        height = atom_map.height
+        assert time.thread_time() - before < 0.1
+        assert height == 1_000 * rows + 1

@@ -282,7 +282,7 @@ def test_another_granularity_stays_at_the_place(tmp_path: Path) -> None:
         assert (session.state.map.kind, screen.map.cursor) == ("line", Place(1, 1))
         await pilot.press("g")
         assert (session.state.map.kind, screen.map.cursor) == ("atom", Place(1, 3))
-        await pilot.press("g", "up", "g")
+        await pilot.press("g", "left", "g")
         assert screen.map.cursor == Place(1, 0), "the first atom of another line"
 
     drive(scenario, tmp_path / "salt.db")
@@ -361,7 +361,7 @@ def test_the_prompt_of_an_answer_is_counted_from_one(tmp_path: Path) -> None:
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await show(app, pilot, session)
-        assert any(line.startswith("    1  prompt") for line in screen_text(app).splitlines())
+        assert any(line.startswith("    1> prompt") for line in screen_text(app).splitlines())
 
     drive(scenario, tmp_path / "salt.db")
 
