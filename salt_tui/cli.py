@@ -397,6 +397,14 @@ def doctor(
 
 
 @app.command()
+def tour(database: Database = None) -> int:
+    """Show in a minute what this is, with the tiny model that comes with it."""
+    from salt_tui.commands.tour import show_tour
+
+    return show_tour(database)
+
+
+@app.command()
 def bench(
     model: Annotated[str, typer.Option("-m", "--model", help="Name from models.toml or path to a GGUF.")] = "smollm2",
     widths: Annotated[str, typer.Option("-np", help="Answers decoded at once; joined by commas.")] = "1,4,8,16",

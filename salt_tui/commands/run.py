@@ -10,9 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Self
+from typing import Self, TypeAlias
 
 from rich.console import Console
 
@@ -33,6 +35,9 @@ from salt_tui.store.queries import open_queries
 from salt_tui.visible_text import visible
 
 Emit = Callable[[RunEvent], None]
+
+Display: TypeAlias = AbstractContextManager[Emit]
+"""Shows the events of a run from when it is entered until it is left."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -57,7 +62,8 @@ class NoDisplay:
 def run_new(request: RunRequest, database: Path | None, display: str | None, *, json_output: bool) -> int:
     """Make a run and compute it."""
     path = database or database_path()
-    return _compute(lambda emit: prepare_run(request, path, emit), path, display, json_output=json_output)
+    computed = compute(lambda emit: prepare_run(request, path, emit), path, display_named(display))
+    return _finish(computed, path, json_output=json_output)
 
 
 def run_again(
@@ -77,28 +83,47 @@ def run_again(
         say(f"run {stored.run} is finished, nothing to do")
         _print_result(path, stored.run, json_output=json_output)
         return DONE
-    return _compute(
+    computed = compute(
         lambda emit: prepare_resume(
             stored, path, emit, allow_environment_change=allow_environment_change, threads=threads
         ),
         path,
-        display,
-        json_output=json_output,
+        display_named(display),
         resumed=stored.run,
     )
+    return _finish(computed, path, json_output=json_output)
 
 
-def _compute(
-    prepare: Callable[[Emit], ReadyRun],
-    database: Path,
-    display: str | None,
-    *,
-    json_output: bool,
-    resumed: int | None = None,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class ComputedRun:
+    """What became of a run.
+
+    Attributes:
+        run: its number; None when it broke off, which has been said.
+        code: exit code.
+    """
+
+    run: int | None
+    code: int
+
+
+def compute(
+    prepare: Callable[[Emit], ReadyRun], database: Path, display: Display, *, resumed: int | None = None
+) -> ComputedRun:
+    """Prepare a run and compute it until it ends or is stopped by a signal.
+
+    Args:
+        prepare: makes the run; it is told where its events go.
+        database: the file, to name it.
+        display: is entered and left.
+        resumed: number of a run that exists before.
+
+    Raises:
+        Exception: whatever stopped it before it had a number.
+    """
     watch = _RunWatch()
     try:
-        with StopSignals() as signals, _display(display) as show:
+        with StopSignals() as signals, display as show:
 
             def emit(event: RunEvent) -> None:
                 watch(event)
@@ -118,14 +143,19 @@ def _compute(
             raise
         if watch.ended is None or code != INTERRUPTED:
             _say_unfinished(run, database, "interrupted" if code == INTERRUPTED else f"failed: {reason}")
-            return code
+            return ComputedRun(None, code)
     ended = watch.ended
     assert ended is not None  # a run that did not raise has said how it ended
     if ended.state != "finished":
         message = f": {ended.message}" if ended.message else ""
         _say_unfinished(ended.run, database, f"{ended.state}{message}")
-    _print_result(database, ended.run, json_output=json_output)
-    return {"finished": DONE, "interrupted": INTERRUPTED}.get(ended.state, FAILED)
+    return ComputedRun(ended.run, {"finished": DONE, "interrupted": INTERRUPTED}.get(ended.state, FAILED))
+
+
+def _finish(computed: ComputedRun, database: Path, *, json_output: bool) -> int:
+    if computed.run is not None:
+        _print_result(database, computed.run, json_output=json_output)
+    return computed.code
 
 
 class _RunWatch:
@@ -163,7 +193,8 @@ def _print_result(database: Path, run: int, *, json_output: bool) -> None:
         print_summary(report)
 
 
-def _display(wanted: str | None) -> RichDisplay | PlainDisplay | NoDisplay:
+def display_named(wanted: str | None) -> Display:
+    """Return the display ``rich``, ``plain`` or ``none``; None chooses by stderr."""
     terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", ""}
     chosen = wanted or ("rich" if terminal else "plain")
     if chosen == "rich":

@@ -79,11 +79,11 @@ def render_run(view: RunView, width: int, height: int) -> RenderableType:
     if view.started is None:
         return Group(*parts, *_notices(view, width))
     parts.append(_tasks(view, width))
-    parts.append(_legend(width))
+    parts.append(legend(width))
     room = max(3, height - FIXED_ROWS - len(view.tasks) - len(view.notices))
     rows: list[Text] = []
     for answer in reversed(view.recent_answers(room)):
-        block = _answer_rows(answer, width)
+        block = answer_rows(answer, width)
         if len(rows) + len(block) > room:
             break
         rows[:0] = block
@@ -139,7 +139,7 @@ def _so_far(task: TaskView) -> str:
     return f"{task.correct}/{task.generated} atoms right"
 
 
-def _legend(width: int) -> Text:
+def legend(width: int) -> Text:
     """Explain the shades and as many marks as fit; the scale comes first, as nothing else on the screen explains it."""
     marks = [f"{glyph} {status} " for status, glyph in GLYPHS.items()]
     roomy = sum(map(len, marks)) + len("p(max) 01") + len(SHADES) <= width
@@ -155,7 +155,8 @@ def _legend(width: int) -> Text:
     return words.append_text(scale)
 
 
-def _answer_rows(answer: AnswerView, width: int) -> list[Text]:
+def answer_rows(answer: AnswerView, width: int) -> list[Text]:
+    """Return the rows of one answer: its task and number, its atoms line by line, and how many are right."""
     label = max(0, min(LABEL_COLUMNS, width - NUMBER_COLUMNS - GROUP))
     head = f"{answer.task[:label]:<{label}} {answer.position + 1:>4} " if width >= NUMBER_COLUMNS + GROUP else ""
     columns = width - len(head)

@@ -1,0 +1,56 @@
+"""Write salt-nano as a GGUF: F16 matrices, F32 norms, the tokeniser and the chat template."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import gguf
+import numpy as np
+from tokenizers import Tokenizer
+
+from tools.nano_network import Network
+from tools.nano_problems import CHAT_TEMPLATE, CONTEXT, CONTROL_TOKENS, END, PRE_TOKENISER
+
+MODEL_FILE = Path(__file__).resolve().parents[1] / "salt_tui" / "nano" / "salt-nano.gguf"
+
+
+def write_model(network: Network, tokeniser: Tokenizer, path: Path) -> None:
+    """Write the model file; tensors keep their names, output and embedding are one."""
+    shape = network.shape
+    vocabulary = json.loads(tokeniser.to_str())["model"]
+    tokens = sorted(vocabulary["vocab"], key=vocabulary["vocab"].__getitem__)
+    kinds = [gguf.TokenType.CONTROL if token in CONTROL_TOKENS else gguf.TokenType.NORMAL for token in tokens]
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_name("salt-nano")
+    writer.add_license("Apache-2.0")
+    writer.add_size_label("1M")
+    writer.add_description(
+        "Tiny model for tests and the tour of salt-tui; makes mistakes on purpose; no benchmark entry"
+    )
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    writer.add_context_length(CONTEXT)
+    writer.add_vocab_size(shape.vocabulary)
+    writer.add_embedding_length(shape.width)
+    writer.add_block_count(shape.layers)
+    writer.add_feed_forward_length(shape.feed_forward)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.heads)
+    writer.add_rope_dimension_count(shape.head_width)
+    writer.add_rope_freq_base(shape.rope_base)
+    writer.add_layer_norm_rms_eps(shape.epsilon)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(PRE_TOKENISER)
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds)
+    writer.add_token_merges([" ".join(pair) if isinstance(pair, list) else pair for pair in vocabulary["merges"]])
+    writer.add_eos_token_id(tokens.index(END))
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(CHAT_TEMPLATE)
+    for name, parameter in network.named_parameters():
+        values = parameter.detach().numpy()
+        writer.add_tensor(f"{name}.weight", values.astype(np.float16) if values.ndim == 2 else values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

@@ -1,0 +1,172 @@
+"""What salt-nano is trained on: the project's own prompts, and the tokeniser that is learnt from them.
+
+A text is what the engine would send: the chat template's roles as control tokens around the turns of
+`tasks.prompts.conversation`.  All problems of a group share their task, level and worked examples, and so the tokens
+before the problem, which the network evaluates once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from tasks.draws import derive_seed, draw_integer, draw_item
+from tasks.parameters import level_parameters
+from tasks.problems import draw_problem, draw_problems
+from tasks.prompts import conversation, fenced
+from tasks.registry import TASKS
+from tasks.task import Problem
+
+LEVELS = ("trivial", "easy", "medium")
+METHOD = "regular"
+VOCABULARY = 1024
+CONTEXT = 4096
+"""Tokens that the model file claims; training sees at most `LONGEST_PREAMBLE` + `LONGEST_ITEM`."""
+
+END = "<|end|>"
+ASSISTANT = "<|assistant|>"
+CONTROL_TOKENS = (END, "<|system|>", "<|user|>", ASSISTANT)
+CHAT_TEMPLATE = """\
+{%- for message in messages -%}{{ '<|' + message.role + '|>' + message.content + '<|end|>' }}{%- endfor -%}
+{%- if add_generation_prompt -%}{{ '<|assistant|>' }}{%- endif -%}
+"""
+
+PRE_TOKENISER = "qwen2"
+"""llama.cpp's name for the pattern below: digits one by one, words with the blank or sign before them."""
+
+_PATTERN = (
+    r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+CHECK_SEED, CHECK_LIMIT = 1, 100
+"""The problems that `tools.check_nano` asks, and the tour: never trained on."""
+
+_TRAINING_SEED = 20_261_130  # any other than a run's, so that only chance repeats a problem
+_LONGEST_ITEM = 900
+_GROUP_TOKENS, _GROUP_ITEMS = 1600, 20
+_CORPUS_PROBLEMS = 400
+_EARLY = 0.12
+"""The part of the training in which most problems are trivial: lengths grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A problem with its right answer.
+
+    Attributes:
+        tokens: from the user's turn to the end of the answer.
+        answer: how many of them, at the end, are the answer.
+    """
+
+    tokens: list[int]
+    answer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Problems that share everything before them."""
+
+    name: str
+    preamble: list[int]
+    items: list[Item]
+
+
+def rendered(roles_and_texts: list[tuple[str, str]]) -> str:
+    """Return turns as the chat template writes them, without the assistant's opening."""
+    return "".join(f"<|{role}|>{text}{END}" for role, text in roles_and_texts)
+
+
+def _turns(problem: Problem, shots: int) -> list[tuple[str, str]]:
+    return [(turn.role, turn.content) for turn in conversation(TASKS[problem.task], problem, METHOD, shots)]
+
+
+def learn_tokeniser() -> Tokenizer:
+    """Learn byte-level BPE from prompts and answers of all tasks and levels.
+
+    Mazes are left out, so that every cell stays a token.
+    """
+    tokeniser = Tokenizer(models.BPE())
+    split = pre_tokenizers.Split(Regex(_PATTERN), "isolated")
+    tokeniser.pre_tokenizer = pre_tokenizers.Sequence(
+        [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    tokeniser.decoder = decoders.ByteLevel()
+    texts = []
+    for name, task in TASKS.items():
+        texts += [task.instructions().replace("...", "")] * 20  # two dots in a row are two cells of a maze
+        for level in LEVELS if name != "maze" else ():
+            for index in range(_CORPUS_PROBLEMS):
+                problem = draw_problem(task, level, level_parameters(task, level), _TRAINING_SEED, index)
+                texts += [problem.text, fenced(problem.reference)]
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=list(CONTROL_TOKENS),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokeniser.train_from_iterator(texts, trainer)
+    return tokeniser
+
+
+class TrainingProblems:
+    """Draws the groups of a step; the same step always gets the same groups."""
+
+    def __init__(self, tokeniser: Tokenizer) -> None:
+        """Exclude the problems that the checks ask."""
+        self._tokeniser = tokeniser
+        self._excluded = {
+            problem.id
+            for task in TASKS.values()
+            for level in LEVELS
+            for problem in draw_problems(
+                task, level, level_parameters(task, level), CHECK_SEED, CHECK_LIMIT, 3
+            ).problems
+        }
+        self._preamble = lru_cache(maxsize=None)(self._encode_preamble)
+
+    def groups(self, step: int, steps: int, count: int) -> list[Group]:
+        """Return ``count`` groups of step ``step`` of ``steps``, each of another task."""
+        random = Random(derive_seed("salt-nano", step))
+        names = sorted(TASKS, key=lambda name: derive_seed("salt-nano order", step * count // len(TASKS), name))
+        first = step * count % len(TASKS)
+        order = (names + names)[first : first + count]
+        weights = (7, 3, 0) if step < _EARLY * steps else (2, 5, 3)
+        return [self._group(random, name, weights) for name in order]
+
+    def fixed_groups(self, level: str) -> list[Group]:
+        """Return one group per task of a level that no step draws from, to watch the loss."""
+        random = Random(derive_seed("salt-nano watch", level))
+        weights = tuple(int(level == name) for name in LEVELS)
+        return [self._group(random, name, weights) for name in sorted(TASKS)]
+
+    def _group(self, random: Random, name: str, weights: tuple[int, ...]) -> Group:
+        task = TASKS[name]
+        level = draw_item(random, [level for level, weight in zip(LEVELS, weights, strict=True) for _ in range(weight)])
+        shots = draw_item(random, (0, 0, 0, 1, 2, 3, 3, 3))
+        parameters = level_parameters(task, level)
+        items: list[Item] = []
+        size = 0
+        while len(items) < _GROUP_ITEMS:
+            problem = draw_problem(task, level, parameters, _TRAINING_SEED, draw_integer(random, 10_000, 2**40))
+            if problem.id in self._excluded:
+                continue
+            question = rendered([("user", problem.text)]) + ASSISTANT
+            prompt = self._tokeniser.encode(question).ids
+            answer = self._tokeniser.encode(fenced(problem.reference) + END).ids
+            if len(prompt) + len(answer) > _LONGEST_ITEM:
+                continue
+            size += len(prompt) + len(answer)
+            if items and size > _GROUP_TOKENS:
+                break
+            items.append(Item(prompt + answer, len(answer)))
+        return Group(name, self._preamble(name, level, shots), items)
+
+    def _encode_preamble(self, name: str, level: str, shots: int) -> list[int]:
+        task = TASKS[name]
+        any_problem = draw_problem(task, level, level_parameters(task, level), _TRAINING_SEED, 0)
+        ids: list[int] = self._tokeniser.encode(rendered(_turns(any_problem, shots)[:-1])).ids
+        return ids
