@@ -7,6 +7,9 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from salt_tui.app.row_flow import row_starts
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.labels import UNIT_STATUSES
@@ -62,6 +65,22 @@ class UnitCells:
         self.statuses.append(STATUS_CODES[status])
         self.lines.append(line)
         self.values.extend([math.nan if value is None else min(value, _LARGEST) for value in values])
+
+    def fill(self, statuses: NDArray[np.uint8], lines: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        """Take the units of a finished answer at once, as `add` would one after the other.
+
+        Args:
+            statuses: codes of `STATUS_CODES`, shape ``(n,)``.
+            lines: 0-based, shape ``(n,)``.
+            values: of `FUNCTIONS`, NaN for undefined, shape ``(n, 9)``.
+        """
+        lines = np.minimum(lines, 65_535).astype(np.uint16)
+        starts = [] if self._one_line else (np.flatnonzero(lines[1:] != lines[:-1]) + 1).tolist()
+        ends = [*starts, len(lines)] if len(lines) else []
+        self.statuses = bytearray(statuses.tobytes())
+        self.lines = array("H", lines.tobytes())
+        self.lengths = array("I", (end - start for start, end in zip([0, *starts], ends, strict=False)))
+        self.values = array("f", np.minimum(values, _LARGEST).astype(np.float32).tobytes())
 
     def row_starts(self, width: int) -> array[int]:
         """Return the first unit of every row of ``width`` cells; empty without units.

@@ -206,9 +206,8 @@ class LiveState:
             tokens=stored.tokens,
         )
         for kind in KINDS:
-            cells = answer.units[kind]
-            for status, line, values in stored.units[kind]:
-                cells.add(status, line, values)
+            units = stored.units[kind]
+            answer.units[kind].fill(units.statuses, units.lines, units.values)
         atoms = answer.units["atom"].statuses
         answer.generated = len(atoms) - atoms.count(STATUS_CODES["missing"])
         answer.correct = atoms.count(STATUS_CODES["correct"])

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salt_tui.app.answer_cells import KINDS, STATUS_CODES, UnitCells
 from salt_tui.app.live_state import Changes, PausableClock
 from salt_tui.runner.events import AnswerRetried, Notice, RunEnded, UnitsWithdrawn
-from salt_tui.store.unit_stream import AnswerUnits
+from salt_tui.store.unit_stream import AnswerUnits, UnitArrays
+from scoring.labels import UNIT_STATUSES
 from tests.app.unit_events import answer_events, scored, started, state_of
 
 
@@ -62,14 +68,43 @@ def test_an_interrupted_run_leaves_unfinished_answers_open() -> None:
 
 def test_a_stored_answer_fills_a_place_but_never_replaces_one_that_is_being_written() -> None:
     state = state_of(started(), *answer_events(5, 0, ["·"], status=None))
-    values = (1.0,) * 9
-    stored = {"atom": [("correct", 0, values), ("missing", 1, (None,) * 9)], "line": [("wrong", 0, values)]}
+    values = np.array([[1.0] * 9, [np.nan] * 9])
+    stored = {
+        "atom": UnitArrays(np.array([0, 2], dtype=np.uint8), np.array([0, 1]), values),
+        "line": UnitArrays(np.array([1], dtype=np.uint8), np.array([0]), values[:1]),
+    }
     state.add_stored(AnswerUnits(3, "maze", 2, "complete", 9, stored))
     state.add_stored(AnswerUnits(5, "maze", 0, "complete", 9, stored))
     assert [(answer.generation, answer.status, answer.generated) for answer in state.map.answers] == [
         (3, "complete", 1),
         (5, "streaming", 1),
     ]
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    units=st.lists(
+        st.tuples(
+            st.sampled_from(UNIT_STATUSES),
+            st.integers(0, 70_000),
+            st.lists(st.none() | st.floats(-1e40, 1e40), min_size=9, max_size=9),
+        )
+    ),
+)
+def test_units_taken_at_once_are_those_added_one_by_one(
+    kind: str, units: list[tuple[str, int, list[float | None]]]
+) -> None:
+    added, filled = UnitCells(kind), UnitCells(kind)
+    for status, line, values in units:
+        added.add(status, line, [None if value is None else max(value, -3e38) for value in values])
+    numbers = np.array([values for *_, values in units], dtype=np.float64).reshape(-1, 9)
+    filled.fill(
+        np.array([STATUS_CODES[status] for status, *_ in units], dtype=np.uint8),
+        np.array([line for _, line, _ in units], dtype=np.int64),
+        np.maximum(numbers, -3e38),
+    )
+    assert (filled.statuses, filled.lines, filled.lengths) == (added.statuses, added.lines, added.lengths)
+    assert np.array_equal(filled.values, added.values, equal_nan=True)
 
 
 def test_a_pause_takes_no_time() -> None:
