@@ -140,7 +140,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
                 if moved:
                     self.refresh()
                     break
-                self.refresh_lines(rows.start - top, len(rows))
+                self.refresh_lines(rows.start, len(rows))
         self._follow_units()
 
     def show_everything(self) -> None:
@@ -277,7 +277,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
             return
         for changed in (before, place):
             if changed is not None:
-                self.refresh_lines(self.map.position(changed)[0] - self.scroll_offset.y, 1)
+                self.refresh_lines(self.map.position(changed)[0])
         self.post_message(self.CursorMoved(self))
 
     def _keep_in_view(self) -> None:
@@ -289,6 +289,11 @@ class AtomHeatmap(ScrollView, can_focus=True):
         x = self.region.x + LEFT + cell
         # Braille displays and magnifiers follow the hardware cursor.
         self.app.cursor_position = type(self.app.cursor_position)(x, self.region.y + row - self.scroll_offset.y)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what needs an answer while there is none."""
+        needs = action in {"move", "rows", "page", "first", "follow", "wrong", "surest_wrong"}
+        return None if needs and not self.map.answers else True
 
     def action_move(self, step: int) -> None:
         """Go to the unit beside the cursor."""

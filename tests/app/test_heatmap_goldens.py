@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from textual.app import App, ComposeResult
 from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.palette import DrawingMode, draw_cell
-from tests.app.unit_events import answer_events, started, state_of
+from tests.app.unit_events import answer_events, scored, started, state_of
 
 GOLDENS = Path(__file__).parent / "goldens"
 """Written anew by ``SALT_TUI_WRITE_GOLDENS=1``; look at the difference before committing it."""
@@ -104,3 +105,28 @@ def test_every_mode_tells_sure_from_unsure_without_hue(mode: DrawingMode, status
         looks.append((glyph, frozenset(style.split()) & {"bold", "reverse", "underline"}, luminance))
     assert len(set(looks)) >= 3
     assert looks == sorted(looks, key=looks.index), "a look belongs to one stretch of the scale"
+
+
+def test_what_changes_in_a_scrolled_map_is_drawn() -> None:
+    answers = (event for number in range(40) for event in answer_events(number + 1, number, ["·" * 8]))
+    state = state_of(started(total=41), *answers, *answer_events(41, 40, ["·"], status=None))
+
+    def rows(app: MapApp) -> list[str]:
+        strips = app.screen._compositor.render_strips()
+        return ["".join(segment.text for segment in strip) for strip in strips]
+
+    async def draw() -> None:
+        app = MapApp(state.map, DrawingMode.PLAIN)
+        async with app.run_test(size=(60, 12)) as pilot:
+            app.heatmap.go_to(Place(38, 0))
+            await pilot.press("end")
+            assert app.heatmap.scroll_offset.y == 30
+            assert rows(app)[-1].startswith("   41> 7")
+            await pilot.press("up")
+            assert [row[:6] for row in rows(app)[-2:]] == ["   40>", "   41 "]
+            state.apply(deque([scored(41, 1, 0, "×", 0.5)]))
+            app.heatmap.show_changes({41})
+            await pilot.pause()
+            assert rows(app)[-1].startswith("   41  74~")
+
+    asyncio.run(draw())
