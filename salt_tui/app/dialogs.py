@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +12,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from salt_tui.visible_text import visible
+
+BOX_WIDTH = 76
+"""As in the stylesheet."""
+
+_BESIDES_TEXT = 6
+"""Cells of a box's border, padding and scrollbar."""
+
+
+def hanging(text: str, width: int) -> str:
+    """Break lines of more than ``width`` characters between words; what follows is indented by two more."""
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+        lines += textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return "\n".join(lines)
 
 
 class Question(ModalScreen[bool]):
@@ -91,8 +107,13 @@ class TextToRead(ModalScreen[None]):
         with Vertical(classes="window-box tall"):
             yield Static(visible(self._title), markup=False, classes="window-title")
             with VerticalScroll(id="text-scroll", can_focus=False):
-                yield Static(self._text, markup=False)
+                yield Static(markup=False, id="text")
             yield Static("↑↓ page home end scroll   escape back", markup=False, classes="window-keys")
+
+    def on_resize(self) -> None:
+        """Break the lines for this width."""
+        width = min(BOX_WIDTH, self.size.width) - _BESIDES_TEXT
+        self.query_one("#text", Static).update(hanging(self._text, max(1, width)))
 
     def action_leave(self) -> None:
         """Close."""

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, GROUP, LINE_END, SHORT
 from salt_tui.palette import ANSI_SHADES, GLYPHS, SHADES, DrawingMode
 
-VERDICTS: dict[str, str] = {
-    "correct": "equal to the reference at the same place",
-    "wrong": "differs from the reference at the same place",
-    "redundant": "said where the right answer has already ended",
-    "missing": "in the right answer, but not said",
-    "abstained": "the model said that it does not know",
-    "streaming": "the model is writing here",
+VERDICTS: dict[str, tuple[str, str]] = {
+    "correct": ("Equal to the reference at the same place.", "The more the better."),
+    "wrong": ("Differs from the reference at the same place.", "Lowers precision."),
+    "redundant": ("Said where the right answer has already ended.", "Lowers precision."),
+    "missing": ("In the right answer, but not said.", "Lowers recall, not precision; it has no confidence."),
+    "abstained": ("The model said that it does not know.", "Lowers precision; its confidence counts nowhere."),
+    "streaming": ("The model is writing here.", "It is no verdict and counts nowhere."),
 }
+"""What a mark means and what it does to the numbers."""
 
 METRICS: dict[str, tuple[str, str]] = {
     "precision": (
@@ -61,8 +62,7 @@ TAIL = (
     "  complete: the model ended its answer",
     "  truncated: stopped at its limit of tokens",
     "  unclosed: the line of asterisks after the answer is missing",
-    "  no answer, no fence: nothing was said after a line of asterisks,",
-    "    with which the prompt asks to fence the answer: nothing to read",
+    "  no answer, no fence: nothing was said inside a fence, the two lines of asterisks that the prompt asks for",
     "  context full, cancelled, failed: left out of every number",
     "newest below: the map follows what is written",
     "end follows: the cursor was moved; the key end follows again",
@@ -82,7 +82,7 @@ def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mode: 
     for title, entries in keys:
         lines += [title, *(_key_line(*entry) for entry in entries), ""]
     lines += ["Of every program with this kind of screen", *(_key_line(*entry) for entry in TEXTUAL_KEYS), ""]
-    lines += ["Verdicts", *(f"  {GLYPHS[name]}  {name}: {words}" for name, words in VERDICTS.items()), ""]
+    lines += ["Verdicts", *(f"  {GLYPHS[name]}  {name}: {' '.join(words)}" for name, words in VERDICTS.items()), ""]
     lines += ["Rows", *(f"  {line}" for line in ROWS), ""]
     lines += ["The end of a row", *(f"  {line}" for line in TAIL), ""]
     lines += ["Shades", *(f"  {line}" for line in shade_lines(mode)), f"  {CELLS_ONLY}", "", "Metrics"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from salt_tui.app.dialogs import hanging
 from salt_tui.app.help_text import METRICS, VERDICTS, help_text
 from salt_tui.app.runs_state import begun, column_widths, details, matching, run_cells
 from salt_tui.app.settings import Choices, choices_path, keys_path, load_choices, load_keys, save_choices
@@ -199,13 +200,28 @@ def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: Dra
     text = help_text([("Map", [("w", "Next wrong", "map.next_wrong")])], mode, "keys.toml")
     assert set(VERDICTS) == set(GLYPHS)
     for status, glyph in GLYPHS.items():
-        assert f"{glyph}  {status}:" in text
+        assert f"{glyph}  {status}: {' '.join(VERDICTS[status])}" in text
     for what, direction in METRICS.values():
         assert what in text
         assert direction in text
         assert "better" in direction
     assert "unsure" in text
     assert "map.next_wrong" in text.splitlines()[1]
-    for words in ("^p", "streaming", "truncated", "unclosed", "no answer", "end follows", "20,000 units", "v changes"):
+    for words in (
+        "^p",
+        "streaming",
+        "truncated",
+        "unclosed",
+        "no answer",
+        "end follows",
+        "fence",
+        "20,000 units",
+        "v changes",
+    ):
         assert words in text
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_lines_of_a_window_are_broken_between_words_and_indented() -> None:
+    assert hanging("a bb ccc\n\n  dd eee f", 7) == "a bb\n  ccc\n\n  dd\n    eee\n    f"
+    assert hanging("  · short", 20) == "  · short"
