@@ -2,15 +2,17 @@
 
 Templates are programs from a stranger's file: they run in jinja2's immutable sandbox, which refuses attributes of
 Python's insides and changes of what it is given, and with the variables and functions that Hugging Face's
-``apply_chat_template`` gives them.  The sandbox cannot stop a template that loops for ever; the child process that
-renders can be ended.
+``apply_chat_template`` gives them.  The sandbox bounds a range but not loops inside loops: a timer does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from types import FrameType
 from typing import NoReturn
 
 import jinja2
@@ -23,6 +25,8 @@ from salt_tui.engine.engine import ChatTurn, ModelError
 
 _OPENING, _CLOSING = "<think>", "</think>"
 _LONGEST_REASON = 200
+_MOST_SECONDS = 2.0
+"""Processor time for one prompt; the templates of the common models take milliseconds."""
 
 
 class ChatTemplateError(ModelError):
@@ -86,14 +90,14 @@ class ChatTemplate:
         """Return the prompt for a conversation.
 
         A template that refuses a system turn, or drops its text without a word, gets that text at the beginning of
-        the first user turn instead.
+        the first user turn instead.  Only the main thread can render.
 
         Args:
             turns: in order; at most the first is a system turn.
             generation_prompt: end where the assistant begins to speak.
 
         Raises:
-            ChatTemplateError: the template fails or refuses the conversation.
+            ChatTemplateError: the template fails, takes too long or refuses the conversation.
         """
         if not turns or turns[0].role != "system":
             return self._render(turns, generation_prompt)
@@ -121,9 +125,28 @@ class ChatTemplate:
     def _render(self, turns: Sequence[ChatTurn], generation_prompt: bool) -> str:
         messages = [{"role": turn.role, "content": turn.content} for turn in turns]
         try:
-            return self._template.render(messages=messages, add_generation_prompt=generation_prompt, **self._variables)
+            with _time_limit():
+                return self._template.render(
+                    messages=messages, add_generation_prompt=generation_prompt, **self._variables
+                )
         except Exception as error:  # a template is a program and may fail in every way that Python can
             raise _failed(error) from None
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """Raise `TimeoutError` inside after `_MOST_SECONDS` of this process's own time."""
+
+    def give_up(number: int, frame: FrameType | None) -> NoReturn:
+        raise TimeoutError(f"one prompt takes more than {_MOST_SECONDS:g} s to write")
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def render_plain(turns: Sequence[ChatTurn]) -> str:

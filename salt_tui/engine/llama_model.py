@@ -61,6 +61,7 @@ class LlamaModel:
         try:
             self.vocabulary = _vocabulary_of(self._model, options.path)
             self.layers: int = llama_cpp.llama_model_n_layer(self._model) + 1  # the output layer counts
+            self.parameters: int = llama_cpp.llama_model_n_params(self._model)
             self._check_kind(options.path)
         except ModelError:
             self.close()
@@ -168,14 +169,13 @@ class LlamaModel:
         model = self._model
         architecture = self.metadata("general.architecture") or "unknown"
         quantisation = _quantisation(llama_cpp.llama_model_ftype(model))
-        parameters = llama_cpp.llama_model_n_params(model)
         return ModelInfo(
             # Not llama_model_desc, which guesses a size from the layers: 256M for a model of 135M.
-            description=" ".join(filter(None, (architecture, _size(parameters), quantisation))),
+            description=" ".join(filter(None, (architecture, _size(self.parameters), quantisation))),
             architecture=architecture,
             name=self.metadata("general.name"),
             quantisation=quantisation,
-            parameters=parameters,
+            parameters=self.parameters,
             file_bytes=Path(options.path).stat().st_size,
             vocabulary_size=self.vocabulary.size,
             trained_context=llama_cpp.llama_model_n_ctx_train(model),

@@ -17,7 +17,7 @@ from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.llama_model import LlamaModel
 from salt_tui.engine.statistics import Logits
 from salt_tui.engine.streams import DecodeError
-from salt_tui.engine.threads import physical_cores
+from salt_tui.engine.threads import suitable_threads
 
 _TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q4_0": 2, "q4_1": 3, "iq4_nl": 20, "q5_0": 6, "q5_1": 7}
 """ggml's numbers of the cache types."""
@@ -73,7 +73,7 @@ class LlamaStreams:
         self.width = options.width
         self.context = options.context
         self.vocabulary_size = model.vocabulary.size
-        self.threads = options.threads or physical_cores()
+        self.threads = options.threads or suitable_threads(model.parameters)
         # A prompt is handed over one micro-batch at a time: the CUDA and Vulkan backends never ask the abort
         # callback, so there a cancel takes effect between two calls.
         self.chunk = min(options.batch, options.micro_batch)

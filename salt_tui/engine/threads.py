@@ -1,4 +1,4 @@
-"""How many threads to compute with: the physical cores that this process may use."""
+"""How many threads to compute with: the physical cores that this process may use, or one for a tiny model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ import sys
 from pathlib import Path
 
 _TOPOLOGY = Path("/sys/devices/system/cpu")
+
+_TINY_PARAMETERS = 8_000_000
+"""Below this, threads wait for each other at every node of the graph longer than they compute: with a million
+parameters at width 16, beside a busy process on two cores, one thread made 1,450 tokens/s and two made 320."""
+
+
+def suitable_threads(parameters: int) -> int:
+    """Return the threads for a model of so many parameters: `physical_cores`, or 1 where that is faster."""
+    return 1 if parameters < _TINY_PARAMETERS else physical_cores()
 
 
 def physical_cores() -> int:

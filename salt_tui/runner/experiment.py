@@ -50,10 +50,13 @@ from tasks.answer import ReferenceUnits, split_reference
 from tasks.draws import derive_seed
 from tasks.registry import get_task
 
-FLUSH_SECONDS = 0.1
-GATHER_SECONDS = 0.03
-"""Pause between two looks at the pipe while nothing ends: waking up for every token would each time take a core from
-llama.cpp's threads, which wait for each other.  Screens draw 30 times a second; durations are this exact."""
+FLUSH_SECONDS = 0.18
+"""With the pause below, an atom is on disk within a quarter of a second.  Every transaction takes a core from
+llama.cpp's threads, which wait for each other."""
+
+GATHER_SECONDS = 0.05
+"""Pause between two looks at the pipe while nothing ends, for the same reason: no wake-up for every token.  Screens
+show something new 20 times a second; durations are this exact."""
 
 HEARTBEAT_SECONDS = 5.0
 ATTEMPTS = 2

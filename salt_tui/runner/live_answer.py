@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
-import numpy as np
-
 from salt_tui.engine.engine import Token
 from salt_tui.store.records import TokenRecord, UnitKind, UnitRecord
 from scoring.confidence import CONFIDENCE_FUNCTIONS, unit_confidences
@@ -143,8 +141,8 @@ class LiveAnswer:
         self._correct_atoms += unit.kind == "atom" and status == "correct"
         first, last, members = self._token_range(unit.start, unit.end)
         values = unit_confidences(
-            np.array([self._log_probabilities[member] for member in members]),
-            np.array([self._entropies[member] for member in members]),
+            [self._log_probabilities[member] for member in members],
+            [self._entropies[member] for member in members],
         )
         return UnitRecord(
             kind=unit.kind,

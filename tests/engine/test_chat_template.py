@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from salt_tui.engine import chat_template
 from salt_tui.engine.chat_template import ChatTemplate, ChatTemplateError, render_plain
 from salt_tui.engine.engine import ChatTurn
 from salt_tui.engine.gguf_header import read_header
@@ -175,6 +176,18 @@ def test_hostile_and_broken_templates_are_refused_on_one_line(source: str) -> No
 @pytest.mark.parametrize("source", ["{{ raise_exception.__globals__ }}", "{{ '%s'.format.__self__.__class__ }}"])
 def test_the_insides_of_python_look_undefined(source: str) -> None:
     assert template(source).render((USER,)) == ""
+
+
+def test_loops_inside_loops_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_template, "_MOST_SECONDS", 0.05)
+    depth = 4
+    source = "{% for a in range(99999) %}" * depth + "{% endfor %}" * depth
+    for _ in range(2):
+        with pytest.raises(ChatTemplateError, match=r"TimeoutError: one prompt takes more than 0\.05 s") as caught:
+            template(source).render(CONVERSATION)
+        assert "\n" not in str(caught.value)
+    monkeypatch.undo()
+    assert template("{{ messages | length }}").render((USER,)) == "1"
 
 
 def test_a_syntax_error_names_the_line() -> None:

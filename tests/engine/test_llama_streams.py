@@ -25,7 +25,7 @@ from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.kv_memory import available_memory, kv_cache_bytes
 from salt_tui.engine.statistics import Logits
 from salt_tui.engine.streams import DecodeError
-from salt_tui.engine.threads import _linux_cores, physical_cores
+from salt_tui.engine.threads import _linux_cores, physical_cores, suitable_threads
 
 OPTIONS = ContextOptions(4, 256, 64, 64, 1, "auto", "f16", "f16")
 
@@ -168,6 +168,8 @@ def test_threads_are_physical_cores(tmp_path: Path) -> None:
     assert _linux_cores(tmp_path, {1}) == 1
     assert _linux_cores(tmp_path / "absent", {0, 1, 2}) == 3
     assert physical_cores() >= 1
+    assert suitable_threads(1_000_000) == 1
+    assert suitable_threads(135_000_000) == physical_cores()
 
 
 def test_a_vocabulary_that_puts_a_space_first_still_continues_a_text_exactly() -> None:
