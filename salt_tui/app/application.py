@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual import work
+from textual import events, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
@@ -26,6 +26,7 @@ from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
 from salt_tui.app.help_text import help_text
 from salt_tui.app.settings import keys_path, load_keys
 from salt_tui.app.setup_screen import SetupScreen
+from salt_tui.app.size_cover import SizeCover
 from salt_tui.app.task_list import TaskList
 from salt_tui.app.terminal import MINIMUM_HEIGHT, MINIMUM_WIDTH, terminal_is_there
 from salt_tui.app.worker_failures import failures_told
@@ -222,8 +223,11 @@ class SaltApp(App[int]):
             return
         self._show_session(RunSession.begin(request, self.database), computing=True)
 
-    def resume_run(self, run: int) -> None:
-        """Go on with a stored run and show it; a finished one is only shown."""
+    def resume_run(self, run: int, *, allow_environment_change: bool = False) -> None:
+        """Go on with a stored run and show it; a finished one is only shown.
+
+        Where the environment is another, Live asks whether to allow it, and comes back here.
+        """
         from salt_tui.app.run_session import RunSession
         from salt_tui.store.errors import StoreError
         from salt_tui.store.queries import open_queries
@@ -240,7 +244,8 @@ class SaltApp(App[int]):
             self.say(f"run {run} is finished: nothing is left to do")
             self.open_run(run)
         else:
-            self._show_session(RunSession.resume(stored, self.database), computing=True)
+            session = RunSession.resume(stored, self.database, allow_environment_change=allow_environment_change)
+            self._show_session(session, computing=True)
 
     def open_run(self, run: int) -> None:
         """Show a stored run, or the one that computes."""
@@ -315,6 +320,25 @@ class SaltApp(App[int]):
 
     # --- keys of the whole app ----------------------------------------------------------------------------------
 
+    async def on_event(self, event: events.Event) -> None:
+        """Keep keys and pastes from a screen that nobody sees; those that leave the app pass."""
+        if isinstance(event, events.Key | events.Paste) and self._is_covered and not self._leaves(event):
+            return
+        await super().on_event(event)
+
+    @property
+    def _is_covered(self) -> bool:
+        return bool(self.screen_stack) and any(cover.display for cover in self.screen.query(SizeCover))
+
+    def _leaves(self, event: events.Event) -> bool:
+        names = {
+            key.strip()
+            for binding in self.BINDINGS
+            if isinstance(binding, Binding) and binding.id in LEAVING
+            for key in self._keys.get(binding.id, binding.key).split(",")
+        }
+        return isinstance(event, events.Key) and not names.isdisjoint(event.aliases)
+
     def action_show_mode(self, mode: str) -> None:
         """Go to a screen; Live shows the run that computes before a stored one."""
         if len(self.screen_stack) > 1:
@@ -370,13 +394,15 @@ class SaltApp(App[int]):
         self.say(f"cells are drawn for: {self.mode.value}")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """List in the palette what has a key; the palette adds nothing of its own."""
+        """List in the palette what has a key and can be done now; the palette adds nothing of its own."""
         for binding, owner in self._bindings_of(screen):
-            yield SystemCommand(
-                binding.tooltip or binding.description,
-                f"key {self.shown_keys(binding)}",
-                self._runner(owner, binding.action),
-            )
+            # Textual's own question before it runs an action or greys its key.
+            if self._check_action_state(binding.action, owner):
+                yield SystemCommand(
+                    binding.tooltip or binding.description,
+                    f"key {self.shown_keys(binding)}",
+                    self._runner(owner, binding.action),
+                )
 
     def _runner(self, owner: DOMNode, action: str) -> Callable[[], None]:
         def run() -> None:
@@ -394,6 +420,9 @@ class SaltApp(App[int]):
         """Tell the user what failed."""
         self.say(line, severity="error")
 
+
+LEAVING = {"app.quit", "app.quit_now", "app.suspend"}
+"""Keys that work in a terminal that is too small for anything else."""
 
 PARTS = {"map": "Map", "live": "Live", "setup": "Setup", "tasks": "Tasks", "runs": "Runs", "app": "Everywhere"}
 

@@ -157,6 +157,7 @@ class LiveScreen(Screen[None]):
         if session is None:
             return
         changes = session.pull()
+        self._offer_another_environment(session)
         for message in changes.messages:
             self.salt.say(message, severity="warning")
         self._changed |= changes.generations
@@ -179,6 +180,20 @@ class LiveScreen(Screen[None]):
             self._draw_all()
         self._changed = set()
         self._progressed = False
+
+    def _offer_another_environment(self, session: RunSession) -> None:
+        """Ask whether a run that refused may go on elsewhere."""
+        run, differences = session.run, session.take_refusal()
+        if run is None or not differences:
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.salt.resume_run(run, allow_environment_change=True)
+
+        question = f"Resume run {run} in another environment?"
+        consequence = "Numbers may differ from here on; the run is marked not exact for good."
+        self.app.push_screen(Question(question, f"{'; '.join(differences)}.  {consequence}"), answered)
 
     def _show_session(self, session: RunSession | None) -> None:
         shown = session.state.map if session else AtomMap()
@@ -228,7 +243,7 @@ class LiveScreen(Screen[None]):
         session = self._session
         if session is None:
             return
-        can = (session.state.phase, session.computing, session.resumable)
+        can = (session.state.phase, session.computing, session.resumable, bool(session.state.map.answers))
         if can != self._can:
             self._can = can
             self.refresh_bindings()
@@ -304,6 +319,10 @@ class LiveScreen(Screen[None]):
             return True if session is not None and session.resumable else None
         if action == "export":
             return True if session is not None and session.run is not None else None
+        if action == "copy":
+            return True if self._sentence else None
+        if action in {"function", "granularity", "task", "log"}:
+            return True if session is not None else None
         return True
 
     def action_pause(self) -> None:

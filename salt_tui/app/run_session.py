@@ -16,6 +16,7 @@ from salt_tui.commands.failures import describe_failure
 from salt_tui.engine.process import read_log_tail
 from salt_tui.paths import engine_log_path
 from salt_tui.runner.background import BackgroundRun
+from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.events import RunEnded, RunStarted
 from salt_tui.runner.experiment import ReadyRun
 from salt_tui.runner.opened_model import Emit
@@ -37,7 +38,9 @@ CANCELLABLE = frozenset({"prompt", "streaming"})
 
 
 def describe(error: BaseException) -> str:
-    """Return one line about an exception."""
+    """Return one line about an exception; what the command line calls an option is a question here."""
+    if isinstance(error, EnvironmentChangedError):
+        return f"run {error.run} was computed in another environment: {'; '.join(error.differences)}"
     return describe_failure(error)[0]
 
 
@@ -62,6 +65,7 @@ class RunSession:
         self._engine_lines: tuple[str, ...] = ()
         self._log_ended = False
         self._reader: StoredRunReader | None = None
+        self._refusal_taken = False
         self._failure_said: str | None = None
         self._measurement = RunningMeasurement(clock)
         self._queries: Queries | None = None
@@ -167,6 +171,14 @@ class RunSession:
     def resumable(self) -> bool:
         """Whether there is a run that stopped before its end and that nobody computes, as far as is known."""
         return self.run is not None and not self.computing and self.state.phase in {"interrupted", "failed"}
+
+    def take_refusal(self) -> tuple[str, ...]:
+        """Return, once, what differs from the environment in which the run was computed; empty unless it refused."""
+        failure = None if self._background is None else self._background.failure
+        if self._refusal_taken or self.computing or not isinstance(failure, EnvironmentChangedError):
+            return ()
+        self._refusal_taken = True
+        return failure.differences
 
     def toggle_pause(self) -> bool:
         """Suspend or wake the child; return whether the run is paused now."""

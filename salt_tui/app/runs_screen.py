@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from salt_tui.app.application import SaltApp
 
 
+RESUMABLE = frozenset({"interrupted", "failed"})
+
+
 class RunsScreen(Screen[None]):
     """The list."""
 
@@ -139,6 +142,7 @@ class RunsScreen(Screen[None]):
     def _show_details(self) -> None:
         chosen = self.chosen
         self.query_one("#run-details", Static).update("" if chosen is None else runs_state.details(chosen))
+        self.refresh_bindings()
 
     @property
     def chosen(self) -> RunListing | None:
@@ -157,6 +161,18 @@ class RunsScreen(Screen[None]):
     def on_data_table_row_selected(self) -> None:
         """Open the run (enter or a click on its row)."""
         self.action_open()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what cannot be done with the run under the cursor."""
+        if not self.is_mounted:
+            return True
+        if action in {"open", "export", "delete"}:
+            return True if self.chosen is not None else None
+        if action == "resume":
+            return True if self.chosen is not None and self.chosen.state in RESUMABLE else None
+        if action == "leave_filter":
+            return True if self.query_one("#filter").has_focus or self.query_one("#filter", Input).value else None
+        return True
 
     def action_open(self) -> None:
         """Open the run under the cursor."""

@@ -18,6 +18,10 @@ class BackgroundRun:
     need no lock.  Whatever happens, the last event is a `RunEnded`; when the thread has ended too, so has the child,
     and the store is closed.
 
+    Attributes:
+        mailbox: events that nobody has taken.
+        failure: the exception that ended the run, None while there is none.
+
     Args:
         prepare: makes the run ready, e.g. a call of `salt_tui.runner.preparation.prepare_run`.
         describe: turns an exception into one line for the user.
@@ -25,6 +29,7 @@ class BackgroundRun:
 
     def __init__(self, prepare: Callable[[Emit], ReadyRun], describe: Callable[[BaseException], str]) -> None:
         self.mailbox: deque[RunEvent] = deque()
+        self.failure: BaseException | None = None
         self._prepare = prepare
         self._describe = describe
         self._stop = threading.Event()
@@ -85,6 +90,7 @@ class BackgroundRun:
         except _StoppedError:
             self.mailbox.append(RunEnded(run, "interrupted", None))
         except BaseException as error:
+            self.failure = error
             self.mailbox.append(RunEnded(run, "failed", self._describe(error)))
 
     def _emit_while_preparing(self, event: RunEvent) -> None:

@@ -7,5 +7,22 @@ class UsageError(Exception):
     """What was asked cannot be done (unknown name, empty range, another plan): exit code 2."""
 
 
+class EnvironmentChangedError(UsageError):
+    """A run would go on in another environment than it was computed in, which the user can allow.
+
+    Args:
+        run: its number.
+        differences: one text for each thing that differs, not empty.
+    """
+
+    def __init__(self, run: int, differences: tuple[str, ...]) -> None:
+        super().__init__(
+            f"run {run} was computed in another environment ({'; '.join(differences)});"
+            " --allow-environment-change goes on and marks the run not exact"
+        )
+        self.run = run
+        self.differences = differences
+
+
 class RunFailedError(Exception):
     """A run stopped by a failure; what it had is stored and it can be resumed: exit code 1."""

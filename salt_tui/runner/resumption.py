@@ -9,7 +9,7 @@ from pathlib import Path
 from salt_tui.engine.engine import Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
 from salt_tui.paths import engine_log_path
-from salt_tui.runner.errors import UsageError
+from salt_tui.runner.errors import EnvironmentChangedError, UsageError
 from salt_tui.runner.experiment import ReadyRun
 from salt_tui.runner.model_hash import ModelHash
 from salt_tui.runner.opened_model import Emit, load_model, make_ready, open_model
@@ -36,7 +36,8 @@ def prepare_resume(
         threads: None takes the run's.
 
     Raises:
-        UsageError: another plan or environment, naming what differs.
+        EnvironmentChangedError: another environment that is not allowed.
+        UsageError: another plan, naming what differs.
         ModelError, ContextError, StoreError: as for a new run.
     """
     resolved = resolve_stored(ResolvedModel.from_json(stored.model.entry))
@@ -114,10 +115,7 @@ def _check_environment(
     if not found:
         return warnings
     if not allowed:
-        raise UsageError(
-            f"run {stored.run} was computed in another environment ({'; '.join(found)});"
-            " --allow-environment-change goes on and marks the run not exact"
-        )
+        raise EnvironmentChangedError(stored.run, found)
     warnings = (*warnings, f"not exact: resumed in another environment ({'; '.join(found)})")
     text = canonical_json(replace(current, exact=False))
     store.update_environment(stored.run, text, content_hash(text), False, warnings)
