@@ -26,6 +26,7 @@ from pathlib import Path
 from statistics import median
 
 from salt_tui.commands.run import NoDisplay
+from salt_tui.engine.engine import ModelError
 from salt_tui.engine.gguf_header import read_header
 from salt_tui.engine.kv_memory import kv_cache_bytes
 from salt_tui.engine.models import load_registry, resolve_model
@@ -39,6 +40,7 @@ WARM_STEPS = 16
 CONTEXT = 256
 HIGH_LEVEL_TOKENS = 24
 EVALUATIONS = 16
+TINY, TINY_WIDTHS, TINY_STEPS = "nano", (8, 16), 256
 BARE, HIGH_LEVEL = "--bare", "--high-level"
 NICENESS = 10
 """Of the engine's child, and so of what it is compared with: on a busy machine it decides."""
@@ -174,6 +176,26 @@ def bench_evaluations(benchmark: Benchmark, rounds: int) -> None:
     line(what, _ratios(alone, crowd), min(alone) / min(crowd), "≥ 3", note)
 
 
+def bench_tiny(rounds: int) -> None:
+    """Tokens per second of a model with a million parameters, where the Python around it decides; all stored."""
+    try:
+        resolved = resolve_model(TINY, load_registry())
+    except ModelError as error:
+        print(f"tokens/s of a tiny model: not measured ({error})")
+        return
+    with Benchmark(resolved, EngineOptions(gpu_layers=0), engine_log_path()) as benchmark:
+        rates = {}
+        for width in TINY_WIDTHS:
+            threads = benchmark.open(width, 2 * TINY_STEPS).threads
+            shorts, longs = zip(
+                *(benchmark.run_seconds(width, TINY_STEPS, NoDisplay) for _ in range(rounds)), strict=True
+            )
+            owns = [long - short for short, long in zip(shorts, longs, strict=True)]
+            rates[width] = [width * TINY_STEPS / seconds for seconds in (min(longs) - min(shorts), median(owns))]
+        text = ", ".join(f"np {width} {fastest:.0f} (median {usual:.0f})" for width, (fastest, usual) in rates.items())
+        print(f"{benchmark.info.description}, -t {threads}, tokens/s stored: {text}  (≥ 1500)")
+
+
 def bench_memory(benchmark: Benchmark, path: str) -> None:
     """Resident memory of the child apart from model and KV, at two contexts."""
     header = read_header(Path(path))
@@ -227,6 +249,7 @@ def main(arguments: list[str]) -> int:
         bench_decoding(benchmark, path, threads, widths, rounds)
         bench_evaluations(benchmark, max(1, rounds // 2))
         bench_memory(benchmark, path)
+    bench_tiny(rounds)
     bench_llama_bench(path, threads)
     return 0
 
