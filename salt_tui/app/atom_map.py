@@ -11,17 +11,15 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-import numpy as np
-
-from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, KINDS, STATUS_CODES, AnswerCells, UnitCells
+from salt_tui.app.answer_cells import COLUMNS, KINDS, STATUS_CODES, AnswerCells, UnitCells
 from salt_tui.app.row_flow import GROUP, gaps
 from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.surest_wrong import surest_wrong
 from salt_tui.palette import SHADES
-from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
+from scoring.confidence import HEADLINE_FUNCTION
 
 _CACHED_ANSWERS = 256
 _RIGHT = STATUS_CODES["correct"]
-_SAID_WRONG = np.array([status in {"wrong", "redundant"} for status in STATUS_CODES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +77,7 @@ class AtomMap:
         self._headed: list[bool] = []
         self._height = 0
         self._laid_out = 0  # answers whose start is known
+        self._surest: tuple[tuple[int, str, str, int], list[Place]] | None = None
         self._rows: dict[int, list[MapRow]] = {}
 
     # --- what is shown ------------------------------------------------------------------------------------------
@@ -257,27 +256,13 @@ class AtomMap:
     def surest_wrong(self, count: int = 200) -> list[Place]:
         """Return the wrong and redundant units that the present function is surest of, surest first, then in order.
 
-        Looks through all units: for a press of a key, not for a frame.  Measured at 1,000,000 atoms: see
-        `tests/app/test_large_map.py`.
+        Looks through all units once per version of the map, granularity and function; walking down costs nothing.
         """
-        parts = [answer.units[self._kind] for answer in self.answers]
-        statuses = np.frombuffer(b"".join(part.statuses for part in parts), dtype=np.uint8)
-        wrong = np.flatnonzero(_SAID_WRONG[statuses])
-        values = np.frombuffer(b"".join(part.values for part in parts), dtype=np.float32)
-        of_function = values.reshape(-1, len(FUNCTIONS))[wrong, COLUMNS[self._function]]
-        known = ~np.isnan(of_function)
-        sign = 1 if CONFIDENCE_FUNCTIONS[self._function].higher_is_confident else -1
-        wrong, surety = wrong[known], sign * of_function[known]
-        if len(surety) > count:
-            least = np.partition(surety, len(surety) - count)[len(surety) - count]
-            wrong, surety = wrong[surety >= least], surety[surety >= least]
-        chosen = wrong[np.argsort(-surety, kind="stable")[:count]]
-        starts = np.cumsum([0, *(len(part) for part in parts)])
-        numbers = np.searchsorted(starts, chosen, side="right") - 1
-        return [
-            Place(number, unit)
-            for number, unit in zip(numbers.tolist(), (chosen - starts[numbers]).tolist(), strict=True)
-        ]
+        asked = (self.version, self._kind, self._function, count)
+        if self._surest is None or self._surest[0] != asked:
+            found = surest_wrong([answer.units[self._kind] for answer in self.answers], self._function, count)
+            self._surest = asked, [Place(answer, unit) for answer, unit in found]
+        return self._surest[1]
 
     # --- layout -------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ class WrittenRun(BackgroundRun):
 
     def __init__(self, *events: RunEvent) -> None:
         self.mailbox: deque[RunEvent] = deque(events)
+        self.failure: BaseException | None = None
         self.cancelled: list[int] = []
         self.ends = False
 
