@@ -224,9 +224,12 @@ class LiveScreen(Screen[None]):
     # --- drawing ------------------------------------------------------------------------------------------------
 
     def _set(self, name: str, text: str) -> None:
-        if self._texts.get(name) != text:
+        before = self._texts.get(name)
+        if before != text:
             self._texts[name] = text
-            self.query_one(f"#{name}", Static).update(text)
+            # Only the list of tasks has another height at times; laying the screen out costs more than drawing it.
+            taller = name == "tasks" and (before is None or before.count("\n") != text.count("\n"))
+            self.query_one(f"#{name}", Static).update(text, layout=taller)
 
     def _draw_all(self) -> None:
         if self._session is None:

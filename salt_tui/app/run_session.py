@@ -69,7 +69,7 @@ class RunSession:
         self._failure_said: str | None = None
         self._measurement = RunningMeasurement(clock)
         self._queries: Queries | None = None
-        self._texts: tuple[tuple[int, str, int], list[UnitRecord]] | None = None
+        self._texts: tuple[tuple[int, str, int, int], UnitRecord | None] | None = None
 
     @classmethod
     def begin(cls, request: RunRequest, database: Path) -> RunSession:
@@ -278,16 +278,16 @@ class RunSession:
         if cells.texts is not None and place.unit < len(cells.texts):
             return cells.texts[place.unit]
         kind: UnitKind = "line" if self.state.map.kind == "line" else "atom"
-        key = (answer.generation, kind, len(cells))
+        key = (answer.generation, kind, place.unit, len(cells))
         if self._texts is None or self._texts[0] != key:
             try:
                 if self._queries is None:
                     self._queries = open_queries(self.database)
-                self._texts = key, self._queries.units(answer.generation, kind)
+                self._texts = key, self._queries.unit(answer.generation, kind, place.unit)
             except StoreError:
                 return None, None
-        units = self._texts[1]
-        return (units[place.unit].text, units[place.unit].reference) if place.unit < len(units) else (None, None)
+        unit = self._texts[1]
+        return (None, None) if unit is None else (unit.text, unit.reference)
 
     def engine_log(self) -> tuple[str, ...]:
         """Return the last lines that the child of this run printed; none for a stored run.

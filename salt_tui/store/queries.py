@@ -205,6 +205,14 @@ class Queries:
         )
         return [unit_record(row) for row in rows]
 
+    def unit(self, generation: int, kind: UnitKind, place: int) -> UnitRecord | None:
+        """Return the unit at a place, from 0, among those of a kind in order of index; None past the last."""
+        rows = self._rows(
+            f'SELECT {UNIT_COLUMNS} FROM unit WHERE generation = ? AND kind = ? ORDER BY "index" LIMIT 1 OFFSET ?',
+            (generation, kind, place),
+        )
+        return next((unit_record(row) for row in rows), None)
+
     def tokens(self, generation: int) -> list[StoredToken]:
         """Return the tokens of an answer with their bytes, in order."""
         records = [

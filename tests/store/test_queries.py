@@ -72,6 +72,8 @@ def test_units_and_tokens_come_back_as_they_were_stored(queries, filled, atom, t
     expected = [atom(0, "correct", 0.2), atom(1, "wrong", 0.9), atom(2, "missing")]
     assert queries.units(generation) == queries.units(generation, "atom") == expected
     assert queries.units(generation, "line") == []
+    assert [queries.unit(generation, "atom", place) for place in range(len(expected))] == expected
+    assert queries.unit(generation, "atom", len(expected)) is None
     tokens = queries.tokens(generation)
     assert [entry.record for entry in tokens] == [token(position) for position in range(3)]
     assert [(entry.piece, entry.alternative_pieces) for entry in tokens] == [(b"A", (b"A", b"B"))] * 3
