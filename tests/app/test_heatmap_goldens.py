@@ -12,7 +12,7 @@ from rich.color import Color
 from rich.style import Style
 from textual.app import App, ComposeResult
 
-from salt_tui.app.atom_heatmap import AtomHeatmap
+from salt_tui.app.atom_heatmap import LEFT, AtomHeatmap
 from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.palette import DrawingMode, draw_cell
 from tests.app.unit_events import answer_events, scored, started, state_of
@@ -128,5 +128,21 @@ def test_what_changes_in_a_scrolled_map_is_drawn() -> None:
             app.heatmap.show_changes({41})
             await pilot.pause()
             assert rows(app)[-1].startswith("   41  74~")
+
+    asyncio.run(draw())
+
+
+def test_a_click_chooses_the_atom_under_it_and_none_between() -> None:
+    state = state_of(started(), *answer_events(1, 0, ["··", "×", "·" * 13]))
+
+    async def draw() -> None:
+        app = MapApp(state.map, DrawingMode.COLOUR)
+        async with app.run_test(size=(60, 12)) as pilot:
+            for unit, cell in ((1, 1), (2, 3), (3, 5), (15, 18), (12, 14)):
+                await pilot.click(AtomHeatmap, offset=(LEFT + cell, 1))
+                assert app.heatmap.cursor == Place(0, unit)
+            for cell in (2, 4, 15, 19):
+                await pilot.click(AtomHeatmap, offset=(LEFT + cell, 1))
+                assert app.heatmap.cursor == Place(0, 12)
 
     asyncio.run(draw())
