@@ -118,10 +118,21 @@ class SaltApp(App[int]):
         self._leaving = False
         self._paused_by_suspension: RunSession | None = None
         self._keys: dict[str, str] = {}
+        self._css_variables = self.get_css_variables()
         self._clashes: set[tuple[str | None, str | None]] = set()
         self.interrupted_run: int | None = None
         if mode is not DrawingMode.COLOUR:
             self.theme = "ansi-dark"
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Parse the stylesheet anew where a colour of the theme is another.
+
+        Textual asks for it, twice, whenever a mode is shown for the first time: half of the time to a first screen.
+        """
+        variables = self.get_css_variables()
+        if variables != self._css_variables:
+            self._css_variables = variables
+            super().refresh_css(animate)
 
     def _fatal_error(self) -> None:
         """End with one line instead of Textual's traceback with local variables; the traceback goes to a file."""

@@ -78,7 +78,7 @@ class RunsScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Read again: a run may have begun or ended."""
-        if self.is_mounted:
+        if self._read:
             self.read_runs()
 
     @property
