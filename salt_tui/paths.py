@@ -6,12 +6,17 @@ Nothing here creates anything.
 
 from __future__ import annotations
 
+import itertools
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import platformdirs
 
 APPLICATION = "salt-tui"
+ENGINE_LOG = "engine-"
+
+_numbers = itertools.count(1)
 
 
 def _directory(name: str, default: str) -> Path:
@@ -46,8 +51,12 @@ def log_directory() -> Path:
 
 
 def engine_log_path() -> Path:
-    """Return the file that everything the engine's child prints goes to."""
-    return log_directory() / "engine.log"
+    """Return a file of its own for what the engine that is started next prints: another one with every call.
+
+    Their names begin with `ENGINE_LOG` and sort by time.
+    """
+    moment = datetime.now(UTC)
+    return log_directory() / f"{ENGINE_LOG}{moment:%Y%m%d-%H%M%S}-{os.getpid()}-{next(_numbers)}.log"
 
 
 def hub_cache_directory() -> Path:

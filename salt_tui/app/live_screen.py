@@ -8,6 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -22,6 +23,7 @@ from salt_tui.app.dialogs import Question
 from salt_tui.app.run_session import RunSession
 from salt_tui.app.size_cover import SizeCover
 from salt_tui.palette import SHADES, DrawingMode, draw_cell
+from salt_tui.visible_text import visible
 
 if TYPE_CHECKING:
     from salt_tui.app.application import SaltApp
@@ -365,6 +367,9 @@ class LiveScreen(Screen[None]):
         """Open or close the log."""
         log = self.query_one("#log")
         log.display = not log.display
+        session = self._session
+        path = None if session is None or session.log_path is None else session.log_path
+        log.border_title = Content("" if path is None else f"log; llama.cpp's own is {visible(str(path))}")
         self._draw_log()
 
     def action_cancel_answer(self) -> None:

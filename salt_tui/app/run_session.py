@@ -50,6 +50,7 @@ class RunSession:
     Attributes:
         state: what is shown.
         run: its number, None before it has one.
+        log_path: what its child prints goes there, None for a stored run.
         task: the task whose numbers are shown, None for the mean over all.
     """
 
@@ -58,12 +59,10 @@ class RunSession:
         self.database = database
         self.state = LiveState(clock)
         self.run: int | None = None
+        self.log_path: Path | None = None
         self.task: str | None = None
         self.reading = False
         self._background: BackgroundRun | None = None
-        self._log_start = 0
-        self._engine_lines: tuple[str, ...] = ()
-        self._log_ended = False
         self._reader: StoredRunReader | None = None
         self._refusal_taken = False
         self._failure_said: str | None = None
@@ -75,7 +74,8 @@ class RunSession:
     def begin(cls, request: RunRequest, database: Path) -> RunSession:
         """Begin a new run in the background."""
         session = cls(database)
-        session._compute(BackgroundRun(lambda emit: prepare_run(request, database, emit), describe))
+        log = session.log_path = engine_log_path()
+        session._compute(BackgroundRun(lambda emit: prepare_run(request, database, emit, log), describe))
         return session
 
     @classmethod
@@ -83,10 +83,11 @@ class RunSession:
         """Go on with a stored run in the background; its finished answers are read from the store."""
         session = cls(database)
         session.run = stored.run
+        log = session.log_path = engine_log_path()
 
         def prepare(emit: Emit) -> ReadyRun:
             return prepare_resume(
-                stored, database, emit, allow_environment_change=allow_environment_change, threads=None
+                stored, database, emit, allow_environment_change=allow_environment_change, threads=None, log=log
             )
 
         session._compute(BackgroundRun(prepare, describe))
@@ -104,7 +105,6 @@ class RunSession:
 
     def _compute(self, background: BackgroundRun) -> None:
         self._background = background
-        self._log_start = _log_size()
         background.start()
 
     def _read(self, *, finished_only: bool) -> None:
@@ -125,9 +125,6 @@ class RunSession:
             number = started.run if started is not None else ended.run if ended is not None else 0
             if self.run is None and number:
                 self.run = number
-            if ended is not None and not self._log_ended:
-                self._read_engine_log()
-                self._log_ended = True
         if self.reading:
             self._pull_stored(changes)
         failure = self._measurement.failure
@@ -290,22 +287,5 @@ class RunSession:
         return (None, None) if unit is None else (unit.text, unit.reference)
 
     def engine_log(self) -> tuple[str, ...]:
-        """Return the last lines that the child of this run printed; none for a stored run.
-
-        Once the child has ended they stay as they are: others write to the same file.
-        """
-        if self._background is not None and not self._log_ended:
-            self._read_engine_log()
-        return self._engine_lines
-
-    def _read_engine_log(self) -> None:
-        # A file that is shorter than it was had been cut to its end before the child wrote.
-        self._log_start = min(self._log_start, _log_size())
-        self._engine_lines = read_log_tail(engine_log_path(), self._log_start)
-
-
-def _log_size() -> int:
-    try:
-        return engine_log_path().stat().st_size
-    except OSError:
-        return 0
+        """Return the last lines that the child of this run printed; none for a stored run."""
+        return () if self.log_path is None else read_log_tail(self.log_path)

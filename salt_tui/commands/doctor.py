@@ -34,9 +34,10 @@ class Examination:
 
 def examine(model: str, *, json_output: bool) -> int:
     """Print versions, devices, files and the exactness check; exit 1 when the engine cannot compute."""
+    log = engine_log_path()
     try:
         resolved = resolve_model(model, load_registry())
-        found = _examine(resolved)
+        found = _examine(resolved, log)
     except EngineError as error:
         found = Examination(None, None, None, str(error))
     if json_output:
@@ -46,17 +47,17 @@ def examine(model: str, *, json_output: bool) -> int:
             "platform": platform.platform(),
             "database": str(database_path()),
             "models": str(user_models_file()),
-            "engine_log": str(engine_log_path()),
+            "engine_log": str(log),
             **asdict(found),
         }
         print(json.dumps(data, ensure_ascii=False))
     else:
-        _print(found)
+        _print(found, log)
     return DONE if found.failure is None else FAILED
 
 
-def _examine(resolved: ResolvedModel) -> Examination:
-    with open_engine(resolved, engine_log_path()) as engine:
+def _examine(resolved: ResolvedModel, log: Path) -> Examination:
+    with open_engine(resolved, log) as engine:
         build = engine.build()
         try:
             date = datetime.now(UTC).date().isoformat()
@@ -80,7 +81,7 @@ def _with(context: ContextInfo, restart: float) -> ContextInfo:
     return replace(context, exactness=Exactness(differences, exact))
 
 
-def _print(found: Examination) -> None:
+def _print(found: Examination, log: Path) -> None:
     print(f"salt-tui   {salt_tui.__version__}, Python {platform.python_version()}, {platform.platform()}")
     if found.build is not None:
         versions = ", ".join(f"{name} {version}" for name, version in found.build.versions.items())
@@ -93,7 +94,7 @@ def _print(found: Examination) -> None:
         print(f"features   {visible(found.build.system_information)}")
     _print_path("database", database_path())
     _print_path("models", user_models_file())
-    _print_path("engine log", engine_log_path())
+    _print_path("engine log", log)
     if found.model is not None and found.context is not None:
         layers = f"{found.context.gpu_layers}/{found.model.layers} layers on GPU"
         print(f"model      {visible(found.model.description)}, {layers}")

@@ -38,12 +38,12 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Speed,
 )
+from salt_tui.paths import ENGINE_LOG
 
 LLAMA_COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "salt_tui.engine.llama_child")
 """Starts the child that computes with llama.cpp."""
 
-_LOG_LIMIT = 4 << 20  # bytes; about 400 model loads
-_LOG_KEPT = 1 << 18
+_LOGS_KEPT = 20
 _TAIL_BYTES = 1 << 13
 _TAIL_LINES = 8
 _CLOSE_SECONDS = 0.8  # `Engine.close` promises two seconds
@@ -64,7 +64,8 @@ class EngineProcess:
 
         Args:
             command: program and arguments; ``--requests FD --replies FD`` is added.
-            log_path: what the child prints is appended here; cut to its end first when it has grown long.
+            log_path: what the child, and those that replace it, print is appended here; of the logs beside it the
+                newest 20 are kept.
 
         Raises:
             EngineError: when the log cannot be written or the program cannot be started.
@@ -268,6 +269,8 @@ class EngineProcess:
                 if isinstance(answer, LoadProgress):
                     if progress is not None:
                         progress(answer)
+                elif isinstance(answer, wire.Failure) and answer.error == "unexpected":
+                    raise EngineError(f"{answer.message}; {self._log_path} says more")
                 elif isinstance(answer, wire.Failure):
                     raise _ERRORS[answer.error](answer.message)
                 elif isinstance(answer, kind):
@@ -340,15 +343,14 @@ def read_log_tail(path: Path, start: int = 0) -> tuple[str, ...]:
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """Open the log for appending, cut to its last part when it is long."""
+    """Open a log for appending; when it is new, remove the oldest beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > _LOG_LIMIT:
-        with path.open("rb") as long_log:
-            long_log.seek(-_LOG_KEPT, os.SEEK_END)
-            kept = long_log.read()
-        path.write_bytes(kept)
     log = path.open("ab")
     log.seek(0, os.SEEK_END)
+    if not log.tell():
+        for old in sorted(path.parent.glob(f"{ENGINE_LOG}*.log"))[:-_LOGS_KEPT]:
+            with contextlib.suppress(OSError):  # another program removed it, or it is somebody else's
+                old.unlink()
     return log
 
 

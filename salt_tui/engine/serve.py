@@ -208,7 +208,7 @@ def _handle(backend: Backend, message: wire.Message, outlet: _PipeOutlet) -> Non
         outlet.send(wire.Failure("engine", str(error)))
     except Exception as error:
         traceback.print_exc()
-        outlet.send(wire.Failure("engine", f"the engine failed ({type(error).__name__}: {error}); see its log"))
+        outlet.send(wire.Failure("unexpected", f"the engine failed ({type(error).__name__}: {error})"))
 
 
 def _answer(backend: Backend, message: wire.Message, outlet: _PipeOutlet) -> wire.Reply:

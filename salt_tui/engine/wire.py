@@ -98,9 +98,9 @@ class TokenSequences:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request failed; ``error`` chooses the exception that the parent raises."""
+    """A request failed; ``error`` chooses the exception that the parent raises, ``unexpected`` is a bug."""
 
-    error: Literal["model", "context", "engine"]
+    error: Literal["model", "context", "engine", "unexpected"]
     message: str
 
 

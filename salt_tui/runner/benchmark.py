@@ -170,7 +170,7 @@ class Benchmark:
                 state = experiment.run()
                 seconds = time.perf_counter() - begin
         if state != "finished":
-            raise RunFailedError("the engine failed while it was timed; its log says more")
+            raise RunFailedError(f"the engine failed while it was timed; {self.engine.log_path} says more")
         return seconds
 
     def _ready(

@@ -40,11 +40,17 @@ class _DrawnTask:
     prompts: tuple[EncodedProblem, ...]
 
 
-def prepare_run(request: RunRequest, database: Path, emit: Emit) -> ReadyRun:
+def prepare_run(request: RunRequest, database: Path, emit: Emit, log: Path | None = None) -> ReadyRun:
     """Load the model, draw the problems, make the plan and store the run.
 
     Nothing is stored before everything has been checked.  The returned run owns an open store and engine: end both
     with `salt_tui.runner.opened_model.close_run`.
+
+    Args:
+        request: what to compute.
+        database: the file; made where it is not there.
+        emit: takes the events of loading.
+        log: for what the child prints; None takes a new one.
 
     Raises:
         UsageError, ParameterError, ModelError, ContextError, StoreError: one line each, exit code 2.
@@ -54,7 +60,7 @@ def prepare_run(request: RunRequest, database: Path, emit: Emit) -> ReadyRun:
     resolved = resolve_model(request.model, load_registry())
     store = open_store(database)
     try:
-        engine = open_engine(resolved, engine_log_path())
+        engine = open_engine(resolved, log or engine_log_path())
         try:
             return _prepare(request, requested, resolved, store, engine, emit)
         except BaseException:

@@ -54,7 +54,7 @@ def _answers(engine: Engine, requests: Sequence[Generate]) -> list[Token]:
             if isinstance(event, Token):
                 tokens.append(event)
             elif isinstance(event, EngineDied):
-                raise EngineError("the engine died during the exactness check; its log says more")
+                raise EngineError(f"the engine died during the exactness check; {engine.log_path} says more")
             elif isinstance(event, SequenceEnded):
                 running -= 1
                 if event.stop_reason == "failed":

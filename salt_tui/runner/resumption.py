@@ -24,7 +24,13 @@ from tasks.task import Problem
 
 
 def prepare_resume(
-    stored: StoredRun, database: Path, emit: Emit, *, allow_environment_change: bool, threads: int | None
+    stored: StoredRun,
+    database: Path,
+    emit: Emit,
+    *,
+    allow_environment_change: bool,
+    threads: int | None,
+    log: Path | None = None,
 ) -> ReadyRun:
     """Make a stored run ready to go on.
 
@@ -34,6 +40,7 @@ def prepare_resume(
         emit: takes the events of loading.
         allow_environment_change: go on although the environment differs; the run is then marked not exact.
         threads: None takes the run's.
+        log: for what the child prints; None takes a new one.
 
     Raises:
         EnvironmentChangedError: another environment that is not allowed.
@@ -45,7 +52,7 @@ def prepare_resume(
     try:
         store.claim(stored.run)
         try:
-            engine = open_engine(resolved, engine_log_path())
+            engine = open_engine(resolved, log or engine_log_path())
             try:
                 plan = RunPlan.from_json(stored.record.plan)
                 environment = Environment.from_json(stored.record.environment)

@@ -18,7 +18,6 @@ from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.app.live_screen import LOG_ROWS, LiveScreen
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.run_session import RunSession
-from salt_tui.paths import engine_log_path
 from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded, RunEvent
 from salt_tui.store.store import open_store
@@ -59,6 +58,7 @@ class WrittenRun(BackgroundRun):
 
 def session_of(database: Path, *events: RunEvent) -> tuple[RunSession, WrittenRun]:
     session, run = RunSession(database), WrittenRun(*events)
+    session.log_path = database.with_name("engine-own.log")
     session._compute(run)
     return session, run
 
@@ -160,10 +160,9 @@ def test_without_an_answer_x_says_why(tmp_path: Path) -> None:
 
 
 def test_the_log_shows_what_the_run_said_before_what_its_own_child_printed(tmp_path: Path, stored: Path) -> None:
-    engine_log_path().parent.mkdir(parents=True, exist_ok=True)
-    engine_log_path().write_text("another child\n" * 9, encoding="utf-8")
     session, run = session_of(tmp_path / "salt.db", started(), Notice("look here"))
-    with engine_log_path().open("a", encoding="utf-8") as log:
+    assert session.log_path is not None
+    with session.log_path.open("a", encoding="utf-8") as log:
         log.writelines(f"own line {number}\n" for number in range(12))
     session.pull()
     lines = live_lines.log_lines(session, LOG_ROWS)
@@ -175,8 +174,6 @@ def test_the_log_shows_what_the_run_said_before_what_its_own_child_printed(tmp_p
     ]  # fmt: skip
     run.mailbox.append(RunEnded(7, "finished", None))
     session.pull()
-    with engine_log_path().open("a", encoding="utf-8") as log:
-        log.write("a later child\n")
     assert session.engine_log()[-1] == "own line 11"
     assert RunSession.stored(1, stored).engine_log() == ()
 

@@ -228,14 +228,18 @@ def test_nothing_of_the_child_reaches_the_parents_streams(
     assert "hello on stdout" in Path(engine.log_path).read_text()
 
 
-def test_a_long_log_is_cut_to_its_end(tmp_path: Path) -> None:
-    log = tmp_path / "engine.log"
-    log.write_bytes(b"old\n" * 2_000_000 + b"the last line\n")
+def test_the_newest_logs_are_kept_and_nothing_else_is_removed(tmp_path: Path) -> None:
+    for number in range(10, 40):
+        (tmp_path / f"engine-20260101-0000{number}-1-1.log").write_text("old")
+    (tmp_path / "notes.log").write_text("mine")
+    log = tmp_path / "engine-20260102-000000-1-1.log"
     with EngineProcess(COMMAND, log) as engine:
         engine.build()
-    assert log.stat().st_size < 300_000
-    assert "the last line" in log.read_text()
-    assert "hello on stdout" in log.read_text()
+        engine.restart()
+        engine.build()
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept == [*(f"engine-20260101-0000{number}-1-1.log" for number in range(21, 40)), log.name, "notes.log"]
+    assert log.read_text().count("hello on stdout") == 2
 
 
 def test_the_tail_of_a_log_is_escaped_and_bounded(tmp_path: Path) -> None:
