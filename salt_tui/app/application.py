@@ -133,6 +133,9 @@ class SaltApp(App[int]):
         if variables != self._css_variables:
             self._css_variables = variables
             super().refresh_css(animate)
+        else:
+            # The text of a screen that is new takes its colour from what is by now behind it.
+            self.stylesheet.update(self, animate=animate)
 
     def _fatal_error(self) -> None:
         """End with one line instead of Textual's traceback with local variables; the traceback goes to a file."""
