@@ -16,6 +16,11 @@ from salt_tui.visible_text import visible
 from scoring.value import Value
 
 BAR = 22
+"""Cells of the bar of a task where there is room."""
+
+BESIDES_BAR = 35
+"""Cells of its name and count, and of the blanks between."""
+
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 PHASES = {
@@ -78,8 +83,12 @@ def task_lines(state: LiveState, rows: int, width: int) -> list[str]:
     tasks = list(state.view.tasks.values())
     if not tasks:
         return [""] * min(1, rows)
+    pace, left = state.view.tokens_per_second(), state.view.remaining_seconds()
+    running = state.phase in {"running", "paused"}
+    right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)} " if running else ""
+    bar = max(0, min(BAR, width - BESIDES_BAR - cell_len(right)))
     shown = tasks if len(tasks) <= rows else [_current(tasks)]
-    lines = [_task_line(task) for task in shown]
+    lines = [_task_line(task, bar) for task in shown]
     if len(tasks) > rows:
         done = sum(task.done >= task.total for task in tasks)
         answers = f"{sum(task.done for task in tasks)}/{sum(task.total for task in tasks)}"
@@ -87,10 +96,7 @@ def task_lines(state: LiveState, rows: int, width: int) -> list[str]:
         waiting = sum(task.done == 0 and task.name not in begun for task in tasks)
         under_way = len(tasks) - done - waiting
         words = f" {len(tasks)} tasks: {done} done, {under_way} under way, {waiting} not begun"
-        lines.append(f"{words:<{25 + BAR}} {answers:>8} answers")
-    pace, left = state.view.tokens_per_second(), state.view.remaining_seconds()
-    running = state.phase in {"running", "paused"}
-    right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)} " if running else ""
+        lines.append(f"{words:<{25 + bar}} {answers:>8} answers")
     lines[0] = both_ends(lines[0], right, width)
     return [fit(line, width) for line in lines[: max(1, rows)]]
 
@@ -99,8 +105,8 @@ def _current(tasks: list[TaskView]) -> TaskView:
     return next((task for task in tasks if task.done < task.total), tasks[-1])
 
 
-def _task_line(task: TaskView) -> str:
-    bar = progress_bar(task.done / task.total if task.total else 1.0, BAR)
+def _task_line(task: TaskView, width: int) -> str:
+    bar = progress_bar(task.done / task.total if task.total else 1.0, width)
     return f" {visible(task.name, 23):<23} {bar} {f'{task.done}/{task.total}':>8}"
 
 
@@ -176,8 +182,10 @@ def legend_words(state: LiveState, following: bool, reading: bool, room: int) ->
 
 
 def rule(title: str, width: int) -> str:
-    """Return a horizontal line with a title."""
-    start = fit(f" ── {title} " if title else " ──", max(0, width - 1))
+    """Return a horizontal line with a title, which has all of it where it needs that."""
+    start = f" ── {title} " if title else " ──"
+    if cell_len(start) >= width:
+        return f" {fit(title, width - 2)}"
     return start + "─" * (width - 1 - cell_len(start))
 
 
