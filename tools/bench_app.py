@@ -323,7 +323,7 @@ def inside(database: Path, act: Callable[[SaltApp, Pilot[int]], object], request
 def main(arguments: list[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench_app", description=__doc__.partition("\n")[0])
-    parser.add_argument("-r", type=int, default=5, help="rounds of each")
+    parser.add_argument("-r", type=int, default=4, help="rounds of each")
     parser.add_argument("--only", default="", help="parts, joined by commas: start, open, keys, pace, inside, late")
     options = parser.parse_args(arguments)
     parts = set(options.only.split(",")) - {""} or {"start", "open", "keys", "pace", "inside", "late"}

@@ -193,6 +193,7 @@ class LiveScreen(Screen[None]):
             if yes:
                 self.salt.resume_run(run, allow_environment_change=True)
 
+        self._draw_title()  # the window keeps this screen from being drawn
         question = f"Resume run {run} in another environment?"
         consequence = "Numbers may differ from here on; the run is marked not exact for good."
         self.app.push_screen(Question(question, f"{'; '.join(differences)}.  {consequence}"), answered)
@@ -369,7 +370,7 @@ class LiveScreen(Screen[None]):
         log.display = not log.display
         session = self._session
         path = None if session is None or session.log_path is None else session.log_path
-        log.border_title = Content("" if path is None else f"log; llama.cpp's own is {visible(str(path))}")
+        log.border_title = Content("" if path is None else visible(str(path)))
         self._draw_log()
 
     def action_cancel_answer(self) -> None:
