@@ -39,6 +39,7 @@ METRICS: dict[str, tuple[str, str]] = {
 INTERVALS = "Brackets hold 95 % intervals from drawing answers again 200 times; n counts atoms with a confidence."
 NO_INTERVALS = "Above 20,000 units there are none: they would take seconds."
 CELLS_ONLY = "v changes the cells of the map and the legend; the rest keeps what the terminal had at the start."
+NARROW = "Where columns are few, prec. is precision and AUROC is AUROC macro."
 UNDEFINED = "A dash is a number that does not exist yet or at all; the reason stands beside it."
 
 
@@ -91,6 +92,7 @@ def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mode: 
     lines += [
         f"  {INTERVALS}",
         f"  {NO_INTERVALS}",
+        f"  {NARROW}",
         f"  {UNDEFINED}",
         "",
         f"Keys can be changed in {keys_file},",

@@ -21,6 +21,8 @@ BAR = 22
 BESIDES_BAR = 35
 """Cells of its name and count, and of the blanks between."""
 
+ANSWERS = " answers"
+
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 PHASES = {
@@ -86,7 +88,7 @@ def task_lines(state: LiveState, rows: int, width: int) -> list[str]:
     pace, left = state.view.tokens_per_second(), state.view.remaining_seconds()
     running = state.phase in {"running", "paused"}
     right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)} " if running else ""
-    bar = max(0, min(BAR, width - BESIDES_BAR - cell_len(right)))
+    bar = max(0, min(BAR, width - BESIDES_BAR - max(cell_len(right), cell_len(ANSWERS))))
     shown = tasks if len(tasks) <= rows else [_current(tasks)]
     lines = [_task_line(task, bar) for task in shown]
     if len(tasks) > rows:
@@ -96,7 +98,7 @@ def task_lines(state: LiveState, rows: int, width: int) -> list[str]:
         waiting = sum(task.done == 0 and task.name not in begun for task in tasks)
         under_way = len(tasks) - done - waiting
         words = f" {len(tasks)} tasks: {done} done, {under_way} under way, {waiting} not begun"
-        lines.append(f"{words:<{25 + bar}} {answers:>8} answers")
+        lines.append(f"{words:<{25 + bar}} {answers:>8}{ANSWERS}")
     lines[0] = both_ends(lines[0], right, width)
     return [fit(line, width) for line in lines[: max(1, rows)]]
 
@@ -134,21 +136,18 @@ def metric_lines(measured: Measured | None, session: RunSession, width: int) -> 
     about = visible(choice.task, 24) if choice.task else f"{tasks} tasks" if tasks > 1 else ""
     if measured is None or not measured.answers:
         return " precision –  ECE –  AUROC –", f" {about or 'nothing measured yet'}"
-    first = "  ".join(
-        (
-            f" precision {_measured(measured, 'precision')}",
-            f"ECE {_measured(measured, 'ece')}",
-            f"AUROC macro {_measured(measured, 'auroc_macro')}",
-        )
-    )
     missing = 0 if choice.task else tasks - min(measured.tasks.values())
-    counted = f"n {measured.units:,} in {measured.answers:,} answers"
-    parts = [f" micro {_measured(measured, 'auroc_micro')} ({measured.micro}/{measured.answers})", counted]
-    if about:
-        parts.append(about + (f" ({missing} undefined)" if missing else ""))
+    numbers = (_measured(measured, "precision"), _measured(measured, "ece"), _measured(measured, "auroc_macro"))
+    micro = f"micro {_measured(measured, 'auroc_micro')} ({measured.micro}/{measured.answers})"
+    rest = [about + (f" ({missing} undefined)" if missing else "")] if about else []
     if measured.left_out:
-        parts.append(f"{measured.left_out} left out")
-    return fit(first, width), fit(" · ".join(parts), width)
+        rest.append(f"{measured.left_out} left out")
+    first = " precision {}  ECE {}  AUROC macro {}".format(*numbers)
+    second = f" {' · '.join((micro, f'n {measured.units:,} in {measured.answers:,} answers', *rest))}"
+    if max(cell_len(first), cell_len(second)) > width:
+        first = " prec. {} ECE {} AUROC {}".format(*numbers)
+        second = f" {' · '.join((micro, f'n {measured.units:,}', *rest))}"
+    return fit(first, width), fit(second, width)
 
 
 def _measured(measured: Measured, name: str) -> str:

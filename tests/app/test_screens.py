@@ -484,12 +484,13 @@ def test_setup_and_live_lose_nothing_at_the_least_size(stored: Path) -> None:
             assert app.screen.region.contains_region(widget.region), widget
             assert widget.region.height > 0
         app.open_run(1)
-        await until(pilot, lambda: "finished" in screen_text(app) and " in 8 answers" in screen_text(app))
+        await until(pilot, lambda: "finished" in screen_text(app) and " (4/8) " in screen_text(app))
         await pilot.press("o")
         await pilot.pause(0.1)
         lines = screen_text(app).splitlines()
         assert "finished" in lines[0]
-        assert "precision" in "".join(lines[-3:])
+        assert "prec. .61 [" in lines[-3]
+        assert "n 25 · 2 tasks (1 undefined)" in lines[-2]
         assert app.screen.query_one("#map").size.height >= 2
 
     drive(scenario, stored, size=(60, 16))
