@@ -1,0 +1,102 @@
+"""The training of the tiny model; skipped where the extra `train` is not installed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("tokenizers")
+
+from tokenizers.pre_tokenizers import ByteLevel  # noqa: E402
+
+from tools import train_nano  # noqa: E402
+from tools.nano_network import Network, Shape  # noqa: E402
+from tools.nano_optimiser import orthogonal  # noqa: E402
+from tools.nano_problems import (  # noqa: E402
+    CHECK_SEED,
+    CONTROL_TOKENS,
+    TrainingProblems,
+    byte_level_bpe,
+)
+
+SMALL = Shape(vocabulary=300, width=32, layers=2, heads=2, feed_forward=48)
+
+
+@pytest.fixture(scope="module")
+def problems() -> TrainingProblems:
+    """Problems in single bytes: what is drawn does not depend on the tokeniser, only on lengths."""
+    alphabet = [*CONTROL_TOKENS, *sorted(ByteLevel.alphabet())]
+    return TrainingProblems(byte_level_bpe({token: number for number, token in enumerate(alphabet)}, []))
+
+
+def test_a_shared_preamble_changes_no_logit() -> None:
+    network = Network(SMALL, torch.Generator().manual_seed(1))
+    draw = torch.Generator().manual_seed(2)
+    preamble = torch.randint(300, (7,), generator=draw)
+    items = [torch.randint(300, (length,), generator=draw) for length in (5, 1, 9)]
+    together = network(preamble, items).split([5, 1, 9])
+    for item, found in zip(items, together, strict=True):
+        whole = torch.cat((preamble, item))
+        alone = network(whole[:1], [whole[1:]])[6:]
+        assert torch.allclose(found, alone, atol=1e-5)
+
+
+def test_a_token_does_not_see_what_comes_after_it() -> None:
+    network = Network(SMALL, torch.Generator().manual_seed(1))
+    first, second = torch.tensor([4, 5, 6, 7]), torch.tensor([4, 5, 9, 9])
+    one, two = (network(torch.tensor([1]), [item]) for item in (first, second))
+    assert torch.equal(one[:2], two[:2])
+    assert not torch.allclose(one[2:], two[2:])
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8), (2, 12, 4), (2, 4, 12)])
+def test_orthogonal_matrices_have_singular_values_near_one(shape: tuple[int, int, int]) -> None:
+    found = torch.linalg.svdvals(orthogonal(torch.randn(shape, generator=torch.Generator().manual_seed(3))))
+    assert found.min() > 0.3
+    assert found.max() < 1.3
+    assert not orthogonal(torch.zeros(shape)).any()
+
+
+def test_the_same_step_draws_the_same_groups_of_different_tasks(problems: TrainingProblems) -> None:
+    first, again = problems.groups(7, 100, 2), problems.groups(7, 100, 2)
+    assert first == again
+    assert len({group.name for group in first}) == 2
+    assert problems.groups(8, 100, 2) != first
+    names = {group.name for step in range(4) for group in problems.groups(step, 100, 2)}
+    assert len(names) == 8
+
+
+def test_the_problems_of_the_check_are_left_out(problems: TrainingProblems) -> None:
+    from tasks.parameters import level_parameters
+    from tasks.problems import draw_problem
+    from tasks.registry import TASKS
+
+    task = TASKS["maze"]
+    asked = draw_problem(task, "easy", level_parameters(task, "easy"), CHECK_SEED, 0)
+    assert asked.id in problems._excluded
+
+
+def test_a_training_that_was_interrupted_goes_on_as_if_it_had_not_been(
+    problems: TrainingProblems, tmp_path: Path
+) -> None:
+    drawn = [problems.groups(step, 10, 1)[0] for step in range(4)]
+    groups = [[replace(group, preamble=group.preamble[:20], items=group.items[:2])] for group in drawn]
+    folders = [tmp_path / name for name in ("whole", "parts")]
+    for folder in folders:
+        folder.mkdir()
+    whole = train_nano.Training(folders[0], 10)
+    for group in groups:
+        whole.advance(group)
+    first = train_nano.Training(folders[1], 10)
+    for group in groups[:2]:
+        first.advance(group)
+    first.save()
+    second = train_nano.Training(folders[1], 10)
+    assert second.step == 2
+    for group in groups[2:]:
+        second.advance(group)
+    for one, other in zip(whole.network.parameters(), second.network.parameters(), strict=True):
+        assert torch.equal(one, other)
