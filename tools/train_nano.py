@@ -24,7 +24,7 @@ from tools.nano_network import Network, Shape
 from tools.nano_optimiser import Muon
 from tools.nano_problems import LEVELS, Group, TrainingProblems, learn_tokeniser
 
-STEPS = 3600
+STEPS = 6000
 GROUPS = 2
 LEARNING_RATE = 3e-3
 WARM_UP, DECAY = 0.01, 0.4
