@@ -15,6 +15,7 @@ from salt_tui.engine.engine import ModelError
 from salt_tui.engine.gguf_header import GGUFHeader, HeaderError, read_header
 from salt_tui.engine.model_registry import ModelEntry
 from salt_tui.paths import hub_cache_directory, models_directory
+from salt_tui.visible_text import visible
 
 _SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<count>(?!00000)\d{5})\.gguf$")
 
@@ -26,14 +27,6 @@ class MissingModelError(ModelError):
         """Keep the command beside the message, for lists."""
         super().__init__(message)
         self.command = command
-
-
-def printable(text: object) -> str:
-    """Return text on one line: characters that do not print are escaped."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in str(text)
-    )
 
 
 def fetch_command(entry: ModelEntry) -> str | None:
@@ -74,7 +67,7 @@ def _in_package(name: str, package: str, pattern: str) -> Path:
     folders = [folder for folder in folders if folder.is_dir()]
     if not folders:
         raise MissingModelError(
-            f"model {name}: the Python package {printable(package)} is not installed; run: {command}", command
+            f"model {name}: the Python package {visible(package)} is not installed; run: {command}", command
         )
     for folder in folders:
         if (folder / pattern).is_file():
@@ -82,15 +75,15 @@ def _in_package(name: str, package: str, pattern: str) -> Path:
         found = sorted(path for path in folder.glob(pattern) if path.is_file())
         firsts = [path for path in found if not (match := _SPLIT.search(path.name)) or int(match["number"]) == 1]
         if len(firsts) > 1:
-            names = ", ".join(printable(path.name) for path in firsts)
+            names = ", ".join(visible(path.name) for path in firsts)
             raise ModelError(
-                f"model {name}: {printable(pattern)} matches several files of {package} ({names}); "
+                f"model {name}: {visible(pattern)} matches several files of {package} ({names}); "
                 "name one in models.toml"
             )
         if firsts:
             return firsts[0]
     raise MissingModelError(
-        f"model {name}: the Python package {package} holds no {printable(pattern)}; run: {command} --upgrade", command
+        f"model {name}: the Python package {package} holds no {visible(pattern)}; run: {command} --upgrade", command
     )
 
 
@@ -106,7 +99,8 @@ def _in_downloads(name: str, entry: ModelEntry) -> Path:
     command = fetch_command(entry)
     raise MissingModelError(
         f"model {name} is not on this machine; run: {command} "
-        f"(looked for {printable(downloaded)} and in {printable(cached)}; `pip install huggingface_hub` brings hf)",
+        f"(looked for {visible(str(downloaded))} and in {visible(str(cached))};"
+        " `pip install huggingface_hub` brings hf)",
         command,
     )
 
@@ -133,29 +127,29 @@ def check_file(path: Path) -> GGUFHeader:
         first, *others = [path.with_name(name) for name in split_names(path.name)]
         if path != first:
             raise ModelError(
-                f"{printable(path)} is part {int(match['number'])} of a model; give the first: {first.name}"
+                f"{visible(str(path))} is part {int(match['number'])} of a model; give the first: {first.name}"
             )
         for other in others:
             if not other.exists():
                 raise ModelError(
-                    f"{printable(path)}: its part {printable(other.name)} is missing; fetch it to the same folder"
+                    f"{visible(str(path))}: its part {visible(other.name)} is missing; fetch it to the same folder"
                 )
             _checked_part(other)
     elif (parts := header.integer("split.count") or 1) > 1:
         raise ModelError(
-            f"{printable(path)} is one of {parts} parts, renamed; "
+            f"{visible(str(path))} is one of {parts} parts, renamed; "
             f"give all parts their names back: NAME-00001-of-{parts:05}.gguf"
         )
     kind = header.text("general.type") or "model"
     if header.architecture == "clip" or kind in ("mmproj", "adapter", "imatrix"):
-        what = "an image projector" if header.architecture == "clip" else f'of type "{printable(kind)}"'
-        raise ModelError(f"{printable(path)} is {what}, not a language model; give the GGUF of the model itself")
+        what = "an image projector" if header.architecture == "clip" else f'of type "{visible(kind)}"'
+        raise ModelError(f"{visible(str(path))} is {what}, not a language model; give the GGUF of the model itself")
     if header.architecture is None or "tokenizer.ggml.model" not in header.metadata:
         raise ModelError(
-            f"{printable(path)} has no architecture or no tokenizer in its header; it is no language model"
+            f"{visible(str(path))} has no architecture or no tokenizer in its header; it is no language model"
         )
     if not header.tensors:
-        raise ModelError(f"{printable(path)} holds a vocabulary only, no weights; give the GGUF of the model itself")
+        raise ModelError(f"{visible(str(path))} holds a vocabulary only, no weights; give the GGUF of the model itself")
     return header
 
 
@@ -164,14 +158,14 @@ def check_readable(path: Path) -> None:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise ModelError(f"{printable(path)} is a directory; give a file{_example(path)}")
+            raise ModelError(f"{visible(str(path))} is a directory; give a file{_example(path)}")
         if not stat.S_ISREG(mode):
-            raise ModelError(f"{printable(path)} is not a regular file")
+            raise ModelError(f"{visible(str(path))} is not a regular file")
         path.open("rb").close()
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingModelError(f"{printable(path)} does not exist{_neighbour(path)}", None) from None
+        raise MissingModelError(f"{visible(str(path))} does not exist{_neighbour(path)}", None) from None
     except PermissionError:
-        raise ModelError(f"{printable(path)} may not be read by you (permission denied); see: ls -l") from None
+        raise ModelError(f"{visible(str(path))} may not be read by you (permission denied); see: ls -l") from None
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
 
@@ -181,19 +175,19 @@ def _checked_part(path: Path) -> GGUFHeader:
     try:
         header = read_header(path)
     except HeaderError as error:
-        raise ModelError(f"{printable(path)} {error}") from None
+        raise ModelError(f"{visible(str(path))} {error}") from None
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if header.end_of_tensors > header.file_bytes:
         missing = header.end_of_tensors - header.file_bytes
         raise ModelError(
-            f"{printable(path)} is truncated: {missing:,} of {header.end_of_tensors:,} bytes missing; fetch it again"
+            f"{visible(str(path))} is truncated: {missing:,} of {header.end_of_tensors:,} bytes missing; fetch it again"
         )
     return header
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> ModelError:
-    return ModelError(f"{printable(path)} cannot be read: {getattr(error, 'strerror', None) or error}")
+    return ModelError(f"{visible(str(path))} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def split_names(name: str) -> tuple[str, ...]:
@@ -207,13 +201,13 @@ def split_names(name: str) -> tuple[str, ...]:
 
 def _example(folder: Path) -> str:
     files = sorted(path.name for path in folder.glob("*.gguf")) if os.access(folder, os.R_OK) else []
-    return f" in it, such as {printable(files[0])}" if files else ""
+    return f" in it, such as {visible(str(files[0]))}" if files else ""
 
 
 def _neighbour(path: Path) -> str:
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
-        return f"; there is no folder {printable(path.parent)}" if not path.parent.exists() else ""
+        return f"; there is no folder {visible(str(path.parent))}" if not path.parent.exists() else ""
     close = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {printable(path.with_name(close[0]))}?" if close else ""
+    return f"; did you mean {visible(str(path.with_name(close[0])))}?" if close else ""

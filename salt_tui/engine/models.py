@@ -18,7 +18,6 @@ from salt_tui.engine.model_files import (
     check_file,
     check_readable,
     locate,
-    printable,
     split_names,
 )
 from salt_tui.engine.model_registry import (
@@ -30,6 +29,7 @@ from salt_tui.engine.model_registry import (
     load_registry,
 )
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
+from salt_tui.visible_text import visible
 
 __all__ = [
     "MissingModelError",
@@ -120,11 +120,11 @@ def resolve_model(name_or_path: str, registry: ModelRegistry) -> ResolvedModel:
         close = difflib.get_close_matches(name_or_path.lower(), registry.entries, n=3, cutoff=0.5)
         meant = f"; did you mean {', '.join(close)}?" if close else ""
         raise ModelError(
-            f'no model or file is called "{printable(name_or_path)}"{meant} '
+            f'no model or file is called "{visible(name_or_path)}"{meant} '
             "(`salt-tui models list` shows the names; or give the path of a GGUF file)"
         )
     path = path.absolute()
-    return resolve_entry(printable(_PART.sub("", path.name).removesuffix(".gguf")), ModelEntry(path=str(path)))
+    return resolve_entry(visible(_PART.sub("", path.name).removesuffix(".gguf")), ModelEntry(path=str(path)))
 
 
 def resolve_entry(name: str, entry: ModelEntry) -> ResolvedModel:
