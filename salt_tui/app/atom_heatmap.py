@@ -5,6 +5,7 @@ Measured at 4,000 atoms and 120×40: a row 0.2 ms, the whole widget 5 ms, a Data
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -12,7 +13,6 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -39,6 +39,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
     Attributes:
         map: what is shown.
         mode: how cells are drawn.
+        cursor_moved: is called when the cursor stands on another unit, or on none; a message would come a frame later.
         following: whether the newest row stays in view.
     """
 
@@ -64,24 +65,12 @@ class AtomHeatmap(ScrollView, can_focus=True):
 
     following: reactive[bool] = reactive(True)
 
-    class CursorMoved(Message):
-        """The cursor stands on another unit, or on none."""
-
-        def __init__(self, heatmap: AtomHeatmap) -> None:
-            """Name the widget."""
-            super().__init__()
-            self.heatmap = heatmap
-
-        @property
-        def control(self) -> AtomHeatmap:
-            """The widget."""
-            return self.heatmap
-
     def __init__(self, atom_map: AtomMap, mode: DrawingMode, *, id: str | None = None) -> None:
         """Show a map."""
         super().__init__(id=id)
         self.map = atom_map
         self._mode = mode
+        self.cursor_moved: Callable[[], None] = lambda: None
         self._cursor: tuple[int, int] | None = None  # generation and unit; numbers of answers change on resume
         self._surest: tuple[tuple[int, int], str, str, int] | None = None  # unit, granularity, function, rank from 0
         self._of_line: tuple[int, int, int] | None = None  # generation, line unit, atom from which it was reached
@@ -163,7 +152,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         if self.following and not self._scrolls_itself and new_value < min(old_value, self.max_scroll_y):
             self.following = False
-            self.post_message(self.CursorMoved(self))
+            self.cursor_moved()
 
     def show_kind(self, kind: str) -> None:
         """Show another granularity and stay at the place: on the line of the atom, or on the atom left before."""
@@ -278,7 +267,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         for changed in (before, place):
             if changed is not None:
                 self.refresh_lines(self.map.position(changed)[0])
-        self.post_message(self.CursorMoved(self))
+        self.cursor_moved()
 
     def _keep_in_view(self) -> None:
         cursor = self.cursor
@@ -337,6 +326,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self.go_to(places[rank])
         if self._cursor is not None:
             self._surest = (self._cursor, self.map.kind, self.map.function, rank)
+            self.cursor_moved()
 
     @property
     def surest_rank(self) -> int | None:

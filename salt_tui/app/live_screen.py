@@ -129,6 +129,7 @@ class LiveScreen(Screen[None]):
     def on_mount(self) -> None:
         """Begin to pull."""
         self.query_one("#log").display = False
+        self.map.cursor_moved = self._cursor_moved
         self.map.focus()
         self.salt.mode_changed.subscribe(self, self._take_mode)
         self.set_interval(1 / FRAMES_PER_SECOND, self._pull)
@@ -305,7 +306,7 @@ class LiveScreen(Screen[None]):
             lines = live_lines.log_lines(session, rows)
             self._set("log", "\n".join(f" {fit(line, self.size.width - 2)}" for line in lines))
 
-    def on_atom_heatmap_cursor_moved(self) -> None:
+    def _cursor_moved(self) -> None:
         """Say what is under the cursor."""
         self._draw_sentence()
         self._draw_legend()
