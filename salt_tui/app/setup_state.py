@@ -103,7 +103,7 @@ def model_line(row: ModelRow) -> str:
     size = f"{row.file_bytes / 1e6:,.0f} MB" if row.file_bytes is not None else "–"
     context = f"context {row.context:,}" if row.context else "context –"
     template = "chat" if row.has_template else "no template"
-    facts = "  ".join((size, visible(row.quantisation or "–", 10), context, template, "on disk"))
+    facts = "  ".join((size, visible(row.quantisation or "–", 10), context, template, "here", visible(row.title, 22)))
     return f"{_short_name(row):<20} {facts}"
 
 

@@ -38,7 +38,7 @@ def test_the_file_is_small_and_says_what_it_is_for(model: Path) -> None:
     assert header.architecture == "llama"
     assert "no benchmark entry" in str(header.metadata["general.description"])
     assert "no benchmark entry" in model.with_name("CARD.md").read_text()
-    assert "tests and the tour" in run("models", "list").stdout
+    assert "salt-nano (tests)" in run("models", "list").stdout
 
 
 def test_easy_problems_have_right_and_wrong_atoms_in_every_task(tmp_path: Path) -> None:
