@@ -14,7 +14,8 @@ from pathlib import Path
 import platformdirs
 
 APPLICATION = "salt-tui"
-ENGINE_LOG = "engine-"
+ENGINE_LOG_PREFIX = "engine-"
+"""How the names of the engine's logs begin."""
 
 _numbers = itertools.count(1)
 
@@ -50,13 +51,13 @@ def log_directory() -> Path:
     return _directory("log", platformdirs.user_log_dir(APPLICATION, appauthor=False))
 
 
-def engine_log_path() -> Path:
+def new_engine_log_path() -> Path:
     """Return a file of its own for what the engine that is started next prints: another one with every call.
 
-    Their names begin with `ENGINE_LOG` and sort by time.
+    Their names begin with `ENGINE_LOG_PREFIX` and sort by time.
     """
     moment = datetime.now(UTC)
-    return log_directory() / f"{ENGINE_LOG}{moment:%Y%m%d-%H%M%S}-{os.getpid()}-{next(_numbers)}.log"
+    return log_directory() / f"{ENGINE_LOG_PREFIX}{moment:%Y%m%d-%H%M%S}-{os.getpid()}-{next(_numbers)}.log"
 
 
 def hub_cache_directory() -> Path:

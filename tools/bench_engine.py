@@ -32,7 +32,7 @@ from salt_tui.engine.gguf_header import read_header
 from salt_tui.engine.kv_memory import kv_cache_bytes
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.engine.threads import physical_cores
-from salt_tui.paths import engine_log_path
+from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.benchmark import Benchmark, resident_bytes
 from salt_tui.runner.request import EngineOptions
 
@@ -189,7 +189,7 @@ def bench_tiny(rounds: int) -> None:
     except ModelError as error:
         print(f"tokens/s of a tiny model: not measured ({error})")
         return
-    with Benchmark(resolved, EngineOptions(gpu_layers=0), engine_log_path()) as benchmark:
+    with Benchmark(resolved, EngineOptions(gpu_layers=0), new_engine_log_path()) as benchmark:
         rates = {}
         for width in TINY_WIDTHS:
             threads = benchmark.open(width, 2 * TINY_STEPS).threads
@@ -249,7 +249,7 @@ def main(arguments: list[str]) -> int:
     resolved = resolve_model(options.model, load_registry())
     threads, path = physical_cores(), str(resolved.path)
     widths, rounds = [int(text) for text in options.np.split(",")], options.r
-    with Benchmark(resolved, EngineOptions(threads=threads, gpu_layers=0), engine_log_path()) as benchmark:
+    with Benchmark(resolved, EngineOptions(threads=threads, gpu_layers=0), new_engine_log_path()) as benchmark:
         print(f"{benchmark.info.description}, {threads} threads; load at the start {os.getloadavg()[0]:.1f}")
         print(f"{'':<58}{'fastest':>8} {'median':>8}  {'range':<20} target")
         bench_decoding(benchmark, path, threads, widths, rounds)

@@ -24,7 +24,7 @@ from tokenizers import Tokenizer
 from salt_tui.commands.run import NoDisplay
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.engine.threads import physical_cores
-from salt_tui.paths import engine_log_path
+from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.benchmark import Benchmark
 from salt_tui.runner.request import EngineOptions
 from salt_tui.store.queries import open_queries
@@ -137,7 +137,7 @@ def compare_with_pytorch(model: Path, database: Path, run: int) -> tuple[int, in
 def tokens_per_second(model: Path) -> float:
     """Return answer tokens per second at `WIDTH` with everything stored, of decoding alone."""
     resolved = resolve_model(str(model), load_registry())
-    with Benchmark(resolved, EngineOptions(threads=physical_cores(), gpu_layers=0), engine_log_path()) as benchmark:
+    with Benchmark(resolved, EngineOptions(threads=physical_cores(), gpu_layers=0), new_engine_log_path()) as benchmark:
         benchmark.open(WIDTH, 512)
         times = [benchmark.run_seconds(WIDTH, STEPS, NoDisplay) for _ in range(3)]
     short, long = (min(column) for column in zip(*times, strict=True))

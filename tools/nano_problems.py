@@ -24,7 +24,7 @@ LEVELS = ("trivial", "easy", "medium")
 METHOD = "regular"
 VOCABULARY = 1024
 CONTEXT = 4096
-"""Tokens that the model file claims; training sees at most `LONGEST_PREAMBLE` + `LONGEST_ITEM`."""
+"""Tokens that the model file claims; training sees 2,000: preambles of up to 1,070, then an item (`_LONGEST_ITEM`)."""
 
 END = "<|end|>"
 ASSISTANT = "<|assistant|>"

@@ -14,7 +14,7 @@ from salt_tui.app.live_state import Changes, LiveState
 from salt_tui.app.running_metrics import Choice, Measured, RunningMeasurement
 from salt_tui.commands.failures import describe_failure
 from salt_tui.engine.process import read_log_tail
-from salt_tui.paths import engine_log_path
+from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.events import RunEnded, RunStarted
@@ -26,7 +26,7 @@ from salt_tui.runner.resumption import prepare_resume
 from salt_tui.runner.stored_run import ReadingEnded, StoredRunReader
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries, open_queries
-from salt_tui.store.records import UnitKind, UnitRecord
+from salt_tui.store.records import RESUMABLE, UnitKind, UnitRecord
 from salt_tui.store.results import StoredRun
 from salt_tui.store.unit_stream import AnswerUnits
 
@@ -39,9 +39,7 @@ CANCELLABLE = frozenset({"prompt", "streaming"})
 
 def describe(error: BaseException) -> str:
     """Return one line about an exception; what the command line calls an option is a question here."""
-    if isinstance(error, EnvironmentChangedError):
-        return f"run {error.run} was computed in another environment: {'; '.join(error.differences)}"
-    return describe_failure(error)[0]
+    return str(error) if isinstance(error, EnvironmentChangedError) else describe_failure(error)[0]
 
 
 class RunSession:
@@ -74,7 +72,7 @@ class RunSession:
     def begin(cls, request: RunRequest, database: Path) -> RunSession:
         """Begin a new run in the background."""
         session = cls(database)
-        log = session.log_path = engine_log_path()
+        log = session.log_path = new_engine_log_path()
         session._compute(BackgroundRun(lambda emit: prepare_run(request, database, emit, log), describe))
         return session
 
@@ -83,7 +81,7 @@ class RunSession:
         """Go on with a stored run in the background; its finished answers are read from the store."""
         session = cls(database)
         session.run = stored.run
-        log = session.log_path = engine_log_path()
+        log = session.log_path = new_engine_log_path()
 
         def prepare(emit: Emit) -> ReadyRun:
             return prepare_resume(
@@ -167,7 +165,7 @@ class RunSession:
     @property
     def resumable(self) -> bool:
         """Whether there is a run that stopped before its end and that nobody computes, as far as is known."""
-        return self.run is not None and not self.computing and self.state.phase in {"interrupted", "failed"}
+        return self.run is not None and not self.computing and self.state.phase in RESUMABLE
 
     def take_refusal(self) -> tuple[str, ...]:
         """Return, once, what differs from the environment in which the run was computed; empty unless it refused."""

@@ -17,14 +17,12 @@ from salt_tui.app.dialogs import Question
 from salt_tui.app.size_cover import SizeCover
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import RESUMABLE
 from salt_tui.store.results import RunListing
 from salt_tui.visible_text import visible
 
 if TYPE_CHECKING:
     from salt_tui.app.application import SaltApp
-
-
-RESUMABLE = frozenset({"interrupted", "failed"})
 
 
 class RunsScreen(Screen[None]):
@@ -65,9 +63,8 @@ class RunsScreen(Screen[None]):
         yield SizeCover()
 
     def on_mount(self) -> None:
-        """Fill the table."""
+        """Begin in the table."""
         self.table.focus()
-        self.read_runs()
 
     def on_resize(self) -> None:
         """Lay the columns out for the width."""
@@ -77,9 +74,8 @@ class RunsScreen(Screen[None]):
             self._fill()
 
     def on_screen_resume(self) -> None:
-        """Read again: a run may have begun or ended."""
-        if self._read:
-            self.read_runs()
+        """Read when the screen is shown, each time: a run may have begun or ended."""
+        self.read_runs()
 
     @property
     def table(self) -> DataTable[Text]:

@@ -15,6 +15,7 @@ from salt_tui.runner.errors import UsageError
 from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import RESUMABLE
 from salt_tui.store.results import RunListing
 from salt_tui.visible_text import visible
 from tasks.parameters import format_parameter, level_parameters
@@ -69,7 +70,7 @@ def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
         problem = str(error)
     except OSError as error:
         problem = f"{database}: {error.strerror or error}"
-    unfinished = tuple(run for run in runs if run.state in {"interrupted", "failed"})
+    unfinished = tuple(run for run in runs if run.state in RESUMABLE)
     return Offer(tuple(TASKS.values()), tuple(models), tuple(extra), unfinished, len(runs), problem, models_problem)
 
 

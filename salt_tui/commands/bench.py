@@ -17,7 +17,7 @@ from salt_tui.commands.text_tables import TextTable
 from salt_tui.display.rich_display import RichDisplay
 from salt_tui.engine.engine import ContextInfo, ModelInfo
 from salt_tui.engine.models import load_registry, resolve_model
-from salt_tui.paths import engine_log_path
+from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.benchmark import Benchmark, Emit
 from salt_tui.runner.request import EngineOptions
 from salt_tui.visible_text import visible
@@ -55,7 +55,7 @@ class WidthTimes:
 def bench(model: str, options: EngineOptions, widths: Sequence[int], repetitions: int) -> int:
     """Measure and print; progress goes to stderr."""
     resolved = resolve_model(model, load_registry())
-    with Benchmark(resolved, options, engine_log_path()) as benchmark:
+    with Benchmark(resolved, options, new_engine_log_path()) as benchmark:
         measured = []
         for width in widths:
             print(f"width {width} …", file=sys.stderr, flush=True)

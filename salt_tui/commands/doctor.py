@@ -12,7 +12,7 @@ import salt_tui
 from salt_tui.commands.failures import DONE, FAILED
 from salt_tui.engine.engine import Build, ContextInfo, EngineError, Exactness, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
-from salt_tui.paths import database_path, engine_log_path, user_models_file
+from salt_tui.paths import database_path, log_directory, new_engine_log_path, user_models_file
 from salt_tui.runner.opened_model import load_model, open_model
 from salt_tui.runner.request import EngineOptions
 from salt_tui.runner.restart_check import difference_after_restart
@@ -34,7 +34,7 @@ class Examination:
 
 def examine(model: str, *, json_output: bool) -> int:
     """Print versions, devices, files and the exactness check; exit 1 when the engine cannot compute."""
-    log = engine_log_path()
+    log = new_engine_log_path()
     try:
         resolved = resolve_model(model, load_registry())
         found = _examine(resolved, log)
@@ -47,12 +47,12 @@ def examine(model: str, *, json_output: bool) -> int:
             "platform": platform.platform(),
             "database": str(database_path()),
             "models": str(user_models_file()),
-            "engine_log": str(log),
+            "engine_logs": str(log_directory()),
             **asdict(found),
         }
         print(json.dumps(data, ensure_ascii=False))
     else:
-        _print(found, log)
+        _print(found)
     return DONE if found.failure is None else FAILED
 
 
@@ -81,7 +81,7 @@ def _with(context: ContextInfo, restart: float) -> ContextInfo:
     return replace(context, exactness=Exactness(differences, exact))
 
 
-def _print(found: Examination, log: Path) -> None:
+def _print(found: Examination) -> None:
     print(f"salt-tui   {salt_tui.__version__}, Python {platform.python_version()}, {platform.platform()}")
     if found.build is not None:
         versions = ", ".join(f"{name} {version}" for name, version in found.build.versions.items())
@@ -94,7 +94,7 @@ def _print(found: Examination, log: Path) -> None:
         print(f"features   {visible(found.build.system_information)}")
     _print_path("database", database_path())
     _print_path("models", user_models_file())
-    _print_path("engine log", log)
+    _print_path("engine logs", log_directory())
     if found.model is not None and found.context is not None:
         layers = f"{found.context.gpu_layers}/{found.model.layers} layers on GPU"
         print(f"model      {visible(found.model.description)}, {layers}")

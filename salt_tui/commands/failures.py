@@ -40,13 +40,15 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
         return usage, USAGE
 
     from salt_tui.engine.engine import ContextError, EngineError, ModelError
-    from salt_tui.runner.errors import RunFailedError, UsageError
+    from salt_tui.runner.errors import EnvironmentChangedError, RunFailedError, UsageError
     from salt_tui.store.errors import StoreError, StoreFailure
     from tasks.code_execution import ExecutionError
     from tasks.registry import UnknownTaskError
     from tasks.task import ParameterError, ProblemTextError
 
     match error:
+        case EnvironmentChangedError():
+            return f"{error}; --allow-environment-change goes on and marks the run not exact", USAGE
         case StoreFailure():
             return str(error), FAILED
         case (

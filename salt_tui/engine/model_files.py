@@ -201,7 +201,7 @@ def split_names(name: str) -> tuple[str, ...]:
 
 def _example(folder: Path) -> str:
     files = sorted(path.name for path in folder.glob("*.gguf")) if os.access(folder, os.R_OK) else []
-    return f" in it, such as {visible(str(files[0]))}" if files else ""
+    return f" in it, such as {visible(files[0])}" if files else ""
 
 
 def _neighbour(path: Path) -> str:

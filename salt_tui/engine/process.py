@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -38,7 +39,8 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Speed,
 )
-from salt_tui.paths import ENGINE_LOG
+from salt_tui.paths import ENGINE_LOG_PREFIX
+from salt_tui.visible_text import visible
 
 LLAMA_COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "salt_tui.engine.llama_child")
 """Starts the child that computes with llama.cpp."""
@@ -339,17 +341,21 @@ def read_log_tail(path: Path, start: int = 0) -> tuple[str, ...]:
     except OSError:
         return ()
     lines = [line for line in text.split("\n") if line.strip()]
-    return tuple("".join(c if c.isprintable() else repr(c)[1:-1] for c in line) for line in lines[-_TAIL_LINES:])
+    return tuple(visible(line) for line in lines[-_TAIL_LINES:])
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """Open a log for appending; when it is new, remove the oldest beside it."""
+    """Open a log for appending; when it is new, remove the oldest beside it that no child writes any more."""
     path.parent.mkdir(parents=True, exist_ok=True)
     log = path.open("ab")
     log.seek(0, os.SEEK_END)
+    with contextlib.suppress(OSError):  # no locks on this file system
+        # The child inherits the open file and with it the lock, which ends with the last of its holders.
+        fcntl.flock(log, fcntl.LOCK_SH)
     if not log.tell():
-        for old in sorted(path.parent.glob(f"{ENGINE_LOG}*.log"))[:-_LOGS_KEPT]:
-            with contextlib.suppress(OSError):  # another program removed it, or it is somebody else's
+        for old in sorted(path.parent.glob(f"{ENGINE_LOG_PREFIX}*.log"))[:-_LOGS_KEPT]:
+            with contextlib.suppress(OSError), old.open("rb") as unused:  # removed meanwhile, or still written
+                fcntl.flock(unused, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 old.unlink()
     return log
 

@@ -130,10 +130,10 @@ class Statistics:
         return np.add.reduce(exponentials, axis=1).tolist(), moments
 
 
-def _products(ones: Logits, others: Logits) -> list[float]:
+def _products(exponentials: Logits, shifted: Logits) -> list[float]:
     """Return the sum of each row's products, float32 within blocks and float64 across them."""
-    count = len(ones)
-    partial = np.matmul(ones.reshape(count, -1, 1, _BLOCK), others.reshape(count, -1, _BLOCK, 1))
+    count = len(exponentials)
+    partial = np.matmul(exponentials.reshape(count, -1, 1, _BLOCK), shifted.reshape(count, -1, _BLOCK, 1))
     sums: list[float] = np.add.reduce(partial.reshape(count, -1).astype(np.float64), axis=1).tolist()
     return sums
 

@@ -16,11 +16,7 @@ class EnvironmentChangedError(UsageError):
     """
 
     def __init__(self, run: int, differences: tuple[str, ...]) -> None:
-        super().__init__(
-            f"run {run} was computed in another environment ({'; '.join(differences)});"
-            " --allow-environment-change goes on and marks the run not exact"
-        )
-        self.run = run
+        super().__init__(f"run {run} was computed in another environment: {'; '.join(differences)}")
         self.differences = differences
 
 

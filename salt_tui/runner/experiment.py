@@ -1,7 +1,7 @@
 """The loop of a run: hand problems to the engine, turn what comes back into scored rows, survive crashes.
 
-One thread does all of it.  Rows are flushed within `FLUSH_SECONDS`; a generation's end is written at once, in one
-transaction.  Nothing here depends on the order in which sequences end.
+One thread does all of it.  Rows are flushed when the oldest is `FLUSH_SECONDS` old; a generation's end is written at
+once, in one transaction.  Nothing here depends on the order in which sequences end.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from tasks.draws import derive_seed
 from tasks.registry import get_task
 
 FLUSH_SECONDS = 0.18
-"""With the pause below, an atom is on disk within a quarter of a second.  Every transaction takes a core from
+"""With what a transaction takes, an atom is on disk within a quarter of a second.  Every transaction takes a core from
 llama.cpp's threads, which wait for each other."""
 
 GATHER_SECONDS = 0.05
@@ -135,7 +135,7 @@ class Experiment:
                     self._handle(event)
                 self._flush_when_due()
                 if events and not any(isinstance(event, SequenceEnded | EngineDied) for event in events):
-                    self._stop.wait(GATHER_SECONDS)
+                    self._stop.wait(min(GATHER_SECONDS, self._patience()))
         except (EngineError, RunFailedError) as error:
             return self._end("failed", str(error))
         except BaseException as error:
@@ -270,7 +270,8 @@ class Experiment:
         lost, self._flights = self._flights, {}
         cause = describe_death(death)
         if self._fruitless_crashes >= FRUITLESS_CRASHES:
-            raise RunFailedError(f"{cause}; {FRUITLESS_CRASHES} times without finishing an answer")
+            times = f"{FRUITLESS_CRASHES} times without finishing an answer"
+            raise RunFailedError(f"{cause}; {times}; {self._engine.log_path} says more")
         begun = sum(flight.started for flight in lost.values())
         self._emit(Notice(f"{cause}; it is started again and {begun} answers are tried again"))
         self._engine.restart()

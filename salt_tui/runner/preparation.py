@@ -9,7 +9,7 @@ from pathlib import Path
 
 from salt_tui.engine.engine import ContextError, Engine, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
-from salt_tui.paths import engine_log_path
+from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.errors import UsageError
 from salt_tui.runner.events import Notice
 from salt_tui.runner.experiment import ReadyRun
@@ -60,7 +60,7 @@ def prepare_run(request: RunRequest, database: Path, emit: Emit, log: Path | Non
     resolved = resolve_model(request.model, load_registry())
     store = open_store(database)
     try:
-        engine = open_engine(resolved, log or engine_log_path())
+        engine = open_engine(resolved, log or new_engine_log_path())
         try:
             return _prepare(request, requested, resolved, store, engine, emit)
         except BaseException:

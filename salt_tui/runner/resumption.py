@@ -8,7 +8,7 @@ from pathlib import Path
 
 from salt_tui.engine.engine import Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
-from salt_tui.paths import engine_log_path
+from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.errors import EnvironmentChangedError, UsageError
 from salt_tui.runner.experiment import ReadyRun
 from salt_tui.runner.model_hash import ModelHash
@@ -52,7 +52,7 @@ def prepare_resume(
     try:
         store.claim(stored.run)
         try:
-            engine = open_engine(resolved, log or engine_log_path())
+            engine = open_engine(resolved, log or new_engine_log_path())
             try:
                 plan = RunPlan.from_json(stored.record.plan)
                 environment = Environment.from_json(stored.record.environment)

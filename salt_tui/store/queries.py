@@ -33,7 +33,7 @@ from salt_tui.store.rows import (
     token_record,
     unit_record,
 )
-from salt_tui.store.schema import CONFIDENCE_COLUMNS, UNIT_STATUSES
+from salt_tui.store.schema import CONFIDENCE_COLUMNS, STATUS_CODE
 
 _CHUNK = 50_000
 """Rows turned into arrays at a time: 1,000,000 at once would hold 15,000,000 Python objects."""
@@ -264,8 +264,7 @@ class Queries:
         names = list(dict.fromkeys(row[0] for row in answers))
         place = np.array([(row[2], names.index(row[0]), row[1]) for row in answers], dtype=np.int64).reshape(-1, 3)
         place = place[np.argsort(place[:, 0])]
-        status = "CASE status " + " ".join(f"WHEN '{name}' THEN {code}" for code, name in enumerate(UNIT_STATUSES))
-        columns = ["generation", '"index"', "coalesce(line, -1)", f"{status} END", *functions]
+        columns = ["generation", '"index"', "coalesce(line, -1)", STATUS_CODE, *functions]
         statement = (
             f"SELECT {', '.join(columns)} FROM unit WHERE kind = ? AND generation IN (SELECT value FROM json_each(?))"
             ' ORDER BY generation, "index"'

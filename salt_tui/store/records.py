@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 RunState = Literal["running", "interrupted", "failed", "finished"]
+RESUMABLE: frozenset[RunState] = frozenset({"interrupted", "failed"})
+"""States of a run that can be gone on with."""
+
 UnitKind = Literal["atom", "line", "generation"]
 
 

@@ -24,6 +24,9 @@ CONFIDENCE_COLUMNS: tuple[str, ...] = (
 """One column of ``unit`` per confidence function of spec 3, in the order of `UnitRecord.confidences`."""
 
 UNIT_STATUSES: tuple[str, ...] = ("correct", "wrong", "missing", "redundant", "abstained")
+STATUS_CODE = f"CASE status {' '.join(f'WHEN {name!r} THEN {code}' for code, name in enumerate(UNIT_STATUSES))} END"
+"""SQL: the place of a unit's status in `UNIT_STATUSES`."""
+
 ANSWER_STATUSES: tuple[str, ...] = (
     "failed",
     "cancelled",

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from salt_tui.store import opening
 from salt_tui.store.errors import explain
-from salt_tui.store.schema import CONFIDENCE_COLUMNS, UNIT_STATUSES
-
-_CODES = " ".join(f"WHEN '{name}' THEN {code}" for code, name in enumerate(UNIT_STATUSES))
+from salt_tui.store.schema import CONFIDENCE_COLUMNS, STATUS_CODE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +21,7 @@ class UnitArrays:
     """The units of one kind of an answer, in order of index.
 
     Attributes:
-        statuses: place in `UNIT_STATUSES`, shape ``(n,)``.
+        statuses: place in `salt_tui.store.schema.UNIT_STATUSES`, shape ``(n,)``.
         lines: 0-based, 0 where there is none, shape ``(n,)``.
         values: confidences in the order of `CONFIDENCE_COLUMNS`, NaN for undefined, shape ``(n, 9)``.
     """
@@ -79,7 +77,7 @@ def answer_units(path: Path, run: int, *, finished_only: bool = False) -> Iterat
 
 def _read_units(connection: sqlite3.Connection, generation: int, kind: str) -> UnitArrays:
     rows = connection.execute(
-        f"SELECT CASE status {_CODES} END, coalesce(line, 0), {', '.join(CONFIDENCE_COLUMNS)} FROM unit"
+        f"SELECT {STATUS_CODE}, coalesce(line, 0), {', '.join(CONFIDENCE_COLUMNS)} FROM unit"
         ' WHERE generation = ? AND kind = ? ORDER BY "index"',
         (generation, kind),
     ).fetchall()

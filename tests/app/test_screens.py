@@ -432,6 +432,20 @@ def test_keys_right_after_opening_the_runs_are_no_filter(stored: Path) -> None:
     drive(scenario, stored)
 
 
+def test_runs_that_could_not_be_read_are_read_again(stored: Path, tmp_path: Path) -> None:
+    database = tmp_path / "other.db"
+    database.write_text("no database")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3")
+        await until(pilot, lambda: "other.db" in screen_text(app) and "no" in screen_text(app).splitlines()[0])
+        database.write_bytes(stored.read_bytes())
+        await pilot.press("1", "3")
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
+
+    drive(scenario, database)
+
+
 def test_an_export_asks_before_it_replaces_and_names_the_folder(stored: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     target.write_text("mine", encoding="utf-8")

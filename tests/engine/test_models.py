@@ -355,7 +355,7 @@ def test_the_bundled_model_is_found_and_described() -> None:
 def test_paths_follow_the_environment(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert paths.database_path() == home / "data" / "salt.db"
     assert paths.user_models_file() == home / "config" / "models.toml"
-    logs = [paths.engine_log_path() for _ in range(3)]
+    logs = [paths.new_engine_log_path() for _ in range(3)]
     assert len(set(logs)) == 3
     assert {log.parent for log in logs} == {home / "log"}
     monkeypatch.setenv("SALT_TUI_DB", str(tmp_path / "x.db"))

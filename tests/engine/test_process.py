@@ -242,6 +242,22 @@ def test_the_newest_logs_are_kept_and_nothing_else_is_removed(tmp_path: Path) ->
     assert log.read_text().count("hello on stdout") == 2
 
 
+def test_the_log_of_a_child_that_still_runs_is_kept(tmp_path: Path) -> None:
+    oldest = tmp_path / "engine-20200101-000000-1-1.log"
+    with EngineProcess(COMMAND, oldest) as engine:
+        engine.build()
+        for number in range(10, 40):
+            (tmp_path / f"engine-20260101-0000{number}-1-1.log").write_text("old")
+        for name in ("engine-20260102-000000-1-1.log", "engine-20190101-000000-1-1.log"):  # a clock that was set back
+            with EngineProcess(COMMAND, tmp_path / name) as other:
+                other.build()
+                assert (tmp_path / name).exists()
+        assert "hello on stdout" in oldest.read_text()
+    with EngineProcess(COMMAND, tmp_path / "engine-20260103-000000-1-1.log") as engine:
+        engine.build()
+    assert not oldest.exists()
+
+
 def test_the_tail_of_a_log_is_escaped_and_bounded(tmp_path: Path) -> None:
     log = tmp_path / "engine.log"
     log.write_bytes(b"before\n" + b"".join(b"line %d\n" % number for number in range(50)) + b"\x1b[2J\xff\n")
