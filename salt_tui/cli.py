@@ -23,6 +23,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 tasks_app = typer.Typer()
 models_app = typer.Typer()
