@@ -101,6 +101,11 @@ class UnitCells:
         value = self.values[index * len(FUNCTIONS) + column]
         return None if math.isnan(value) else value
 
+    def column(self, units: range, column: int) -> array[float]:
+        """Return the values of neighbouring units by the function in that column, NaN where undefined."""
+        width = len(FUNCTIONS)
+        return self.values[units.start * width + column : units.stop * width : width]
+
     def clear(self) -> None:
         """Forget all units."""
         self.statuses.clear()

@@ -76,7 +76,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self._of_line: tuple[int, int, int] | None = None  # generation, line unit, atom from which it was reached
         self._scrolls_itself = False
         self._segments: dict[tuple[str, int | None], Segment] = {}
-        self._version = -1
+        self._behind = Style.null()
 
     # --- what others ask and say --------------------------------------------------------------------------------
 
@@ -174,7 +174,15 @@ class AtomHeatmap(ScrollView, can_focus=True):
 
     def _fit(self) -> None:
         self.map.width = max(GROUP, self.scrollable_content_region.width - LEFT - RIGHT)
-        self.virtual_size = Size(max(1, self.scrollable_content_region.width), self.map.height)
+        size = Size(max(1, self.scrollable_content_region.width), self.map.height)
+        view = self.container_size.height
+        if self.show_vertical_scrollbar and size.height > view and size.width == self.virtual_size.width:
+            # Assigned, a size lays out and draws the whole screen, which a row more does not change.
+            self.set_reactive(ScrollView.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
+        else:
+            self.virtual_size = size
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for another width and keep the cursor in view."""
@@ -182,9 +190,14 @@ class AtomHeatmap(ScrollView, can_focus=True):
         if not self.following:
             self._keep_in_view()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw rows of the view; what is behind them is the same for all and takes as long to find as half a row."""
+        self._behind = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Draw one row of the view."""
-        return self.draw_row(y).apply_style(self.rich_style)
+        return self.draw_row(y).apply_style(self._behind)
 
     def draw_row(self, y: int) -> Strip:
         """Return one row of the view on whatever is behind it."""
@@ -219,14 +232,18 @@ class AtomHeatmap(ScrollView, can_focus=True):
         cells = self.map.cells(row.answer)
         segments: list[Segment] = []
         since_gap = 0
-        for unit, gap in zip(row.units, row.gaps, strict=True):
+        for unit, gap, step in zip(row.units, row.gaps, self.map.steps(row.answer, row.units), strict=True):
             if gap:
                 segments.append(_GAPS[gap])
                 since_gap = 0
-            segment = self._segment(cells.status(unit), self.map.step(row.answer, unit))
+            segment = self._segment(cells.status(unit), step)
             if unit == here:
                 segment = Segment(segment.text, self._cursor_style(segment.style))
-            segments.append(segment)
+            if segments and segments[-1].style is segment.style:
+                # Everything that Textual does with a row it does per segment.
+                segments[-1] = Segment(segments[-1].text + segment.text, segment.style)
+            else:
+                segments.append(segment)
             since_gap += 1
         if row.last and answer.status == "streaming":
             if since_gap == GROUP:

@@ -7,6 +7,7 @@ out again; in a running evaluation these are the last few.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -141,10 +142,14 @@ class AtomMap:
         """Return the units of an answer at the present granularity."""
         return self.answers[answer].units[self._kind]
 
-    def step(self, answer: int, unit: int) -> int | None:
-        """Return the shade 0..7 of a unit, None without a confidence."""
-        value = self.place_on_scale(answer, unit)
-        return None if value is None else min(int(value * len(SHADES)), len(SHADES) - 1)
+    def steps(self, answer: int, units: range) -> list[int | None]:
+        """Return the shades 0..7 of neighbouring units, None without a confidence."""
+        place = SHADE_SCALES[self._function].place
+        darkest = len(SHADES) - 1
+        return [
+            None if math.isnan(value) else min(int(place(value) * len(SHADES)), darkest)
+            for value in self.cells(answer).column(units, COLUMNS[self._function])
+        ]
 
     def place_on_scale(self, answer: int, unit: int) -> float | None:
         """Return the confidence of a unit on the scale of the present function, 0..1."""

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 FRAMES_PER_SECOND = 30
 NUMBERS_PER_SECOND = 2
+MEASURE_AFTER_SECONDS = 0.25
 TICKS_WHILE_READING = 10
 TASK_ROWS = 2
 TALL_TASK_ROWS = 8
@@ -107,6 +109,7 @@ class LiveScreen(Screen[None]):
         self._progressed = False
         self._ticks = 0
         self._can: tuple[object, ...] = ()
+        self._measuring: Timer | None = None
 
     @property
     def salt(self) -> SaltApp:
@@ -349,7 +352,7 @@ class LiveScreen(Screen[None]):
         if self._session is not None:
             kinds = self._session.state.map
             self.map.show_kind(KINDS[(KINDS.index(kinds.kind) + 1) % len(KINDS)])
-            self._session.measure()
+            self._measure_soon()
             self._draw_all()
 
     def action_task(self) -> None:
@@ -360,10 +363,16 @@ class LiveScreen(Screen[None]):
 
     def redraw(self) -> None:
         """Measure and draw anew, for another choice or drawing mode."""
-        if self._session is not None:
-            self._session.measure()
         self.map.show_everything()
         self._draw_all()
+        self._measure_soon()
+
+    def _measure_soon(self) -> None:
+        """Measure when the last key of several has been drawn: the thread would take the interpreter from drawing."""
+        if self._measuring is not None:
+            self._measuring.stop()
+        session = self._session
+        self._measuring = None if session is None else self.set_timer(MEASURE_AFTER_SECONDS, session.measure)
 
     def action_log(self) -> None:
         """Open or close the log."""

@@ -33,6 +33,9 @@ DRAWS = 200
 DRAWN_UNITS = 20_000
 """Above so many units there are no intervals here: 200 draws would take seconds."""
 
+GIVE_WAY_SECONDS = 0.0005
+"""Pause between two draws, in which the screen's thread gets the interpreter: a key took up to 80 ms without it."""
+
 EVERY_SECONDS = 0.5
 REST = 4.0
 """Times the duration of a measurement that pass before the next."""
@@ -215,6 +218,7 @@ def _intervals(tasks: dict[str, _SortedTask], probability: bool, draws: int) -> 
     generator = np.random.default_rng(SEED)
     found: dict[str, list[float]] = {name: [] for name in NAMES}
     for _ in range(draws):
+        time.sleep(GIVE_WAY_SECONDS)
         values = {}
         for name, task in tasks.items():
             number = len(task.counts)
@@ -267,7 +271,8 @@ class RunningMeasurement:
             return
         self._asked = (version, choice)
         copy = [answer for answer in answers if choice.task is None or answer.task == choice.task]
-        self._thread = threading.Thread(target=self._work, args=(copy, choice), name="metrics", daemon=True)
+        # No daemon: one that is inside numpy's sorting when the interpreter ends aborts the process.
+        self._thread = threading.Thread(target=self._work, args=(copy, choice), name="metrics")
         self._thread.start()
 
     def wait(self, timeout: float) -> None:

@@ -11,8 +11,8 @@ from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, STATUS_CODES, UnitCell
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 
 _NOT_SAID_WRONG = np.array([status not in {"wrong", "redundant"} for status in STATUS_CODES])
-_BLOCK = 512
-"""Units whose greatest surety is looked at together."""
+_BLOCKS = 2_000
+"""So many equal parts of the units are looked at for their greatest surety; ten times those that are wanted."""
 
 
 def surest_wrong(answers: Sequence[UnitCells], function: str, count: int) -> list[tuple[int, int]]:
@@ -39,7 +39,8 @@ def surest_wrong(answers: Sequence[UnitCells], function: str, count: int) -> lis
 
 def _least(surety: NDArray[np.float32], count: int) -> np.float32:
     """Return a value that at least ``count`` units reach, if so many have one: the last of the greatest of blocks."""
-    blocks = len(surety) // _BLOCK
-    greatest = np.fmax.reduce(surety[: blocks * _BLOCK].reshape(blocks, _BLOCK), axis=1) if blocks else surety[:0]
+    size = max(1, len(surety) // _BLOCKS)
+    blocks = len(surety) // size
+    greatest = np.fmax.reduce(surety[: blocks * size].reshape(blocks, size), axis=1)
     greatest = greatest[~np.isnan(greatest)]
     return np.partition(greatest, -count)[-count] if len(greatest) >= count else np.float32(-np.inf)
