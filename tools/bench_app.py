@@ -1,9 +1,10 @@
-"""Time the app beside what it promises: `python -m tools.bench_app`, under three minutes on two idle cores.
+"""Time the app beside what it promises: `python -m tools.bench_app`, under four minutes on two idle cores.
 
 On a pseudo-terminal of its own, from outside: first paint, ``--help``, opening a database of 1,000,000 atoms, the time
 from a key to the screen while the bundled model decodes on all cores, and tokens per second with the app open beside
 ``--display none`` in turns.  From inside, where a terminal would only add noise: what a key costs the screen's thread
-at 1,000,000 atoms, and how late the event loop is during a run.  Everything lies in a temporary folder.
+at 1,000,000 atoms, and how late the event loop is during a run.  Everything lies in a temporary folder.  A part that
+does not come to its end says so in one line, and the next part begins.
 """
 
 from __future__ import annotations
@@ -41,6 +42,14 @@ LARGE, MIDDLE = 1_000_000, 100_000
 TASKS = ("maze", "code", "dna_translation", "arc_grid")
 PROGRAM = ["-m", "salt_tui"]
 MAP_KEYS = ("right", "down", "w", "c", "f", "g")
+PARTS = ("start", "open", "inside", "keys", "late", "pace")
+PACES = {
+    "smollm2": ("--tasks", "kronecker_product", "--difficulty", "easy", "--limit", "8", "-np", "4", "-n", "96"),
+    "nano": ("--tasks", "kronecker_product,dna_translation", "--difficulty", "easy", "--limit", "100", "-np", "16"),
+}
+"""What is run to compare paces: some seconds each."""
+
+PACE_SECONDS = 120.0
 LATENESS_SECONDS = 12.0
 TICK_SECONDS = 0.005
 
@@ -138,7 +147,7 @@ class Outside:
             with TerminalDriver([*PROGRAM, "--db", str(self.folder / "none.db")], self.environment) as terminal:
                 terminal.wait_for("Difficulty", 20)
                 times.append(1e3 * (terminal.arrived - terminal.begun))
-                terminal.wait_for("on disk", 20)
+                terminal.wait_for("  here  ", 20)
                 terminal.press("q")
                 terminal.wait_for_end()
         show("first paint of salt-tui", "ms", "< 700", times)
@@ -181,12 +190,15 @@ class Outside:
             terminal.press("down", "enter")
             terminal.wait_for("end follows", 90)
             terminal.settle(0.4, 5.0)
-            times = []
+            times: dict[str, list[float]] = {key: [] for key in MAP_KEYS}
             for _ in range(presses):
                 for key in MAP_KEYS:
-                    times.append(_until(terminal, key, _changed(terminal)))
+                    times[key].append(_until(terminal, key, _changed(terminal)))
                     _rest(terminal, random)
-            show("key to screen, 100,000 stored atoms, while a run decodes", "ms", "p95 < 50", times)
+            every = [value for values in times.values() for value in values]
+            show("key to screen, 100,000 stored atoms, while a run decodes", "ms", "p95 < 50", every)
+            for key, values in times.items():
+                show(f"    of these, key {key}", "ms", "p95 < 50", values)
             terminal.press("2", "2")
             terminal.wait_for("tok/s", 20)
             terminal.press("home")
@@ -200,24 +212,33 @@ class Outside:
             terminal.press("ctrl+c")
             terminal.wait_for_end(20)
 
-    def pace(self, rounds: int) -> None:
-        """Tokens per second with the app open, as a share of ``--display none``, in turns."""
-        shares = []
+    def pace(self, model: str, run: Sequence[str], rounds: int) -> None:
+        """Tokens per second with the app open, as a share of ``--display none``, the same tokens in turns."""
+        shares, rates = [], []
         for number in range(rounds):
             order = ("app", "none") if number % 2 else ("none", "app")
-            rates = {display: self._rate(number, display) for display in order}
-            shares.append(rates["app"] / rates["none"])
-        show("tokens per second, app open / --display none", "×", "≥ 0.95", shares)
+            measured = {
+                display: self._rate(f"{model}-{number}-{display}", [*run, "-m", model], display) for display in order
+            }
+            if measured["app"][0] != measured["none"][0]:
+                raise AssertionError(f"{measured['app'][0]} tokens with the app open, {measured['none'][0]} without")
+            rates.append(measured["app"][1])
+            shares.append(measured["app"][1] / measured["none"][1])
+        show(f"tokens per second of {model}, app open / --display none", "×", "≥ 0.95", shares)
+        show(f"    tokens per second of {model}, app open", "/s", "", rates)
 
-    def _rate(self, number: int, display: str) -> float:
-        database = self.folder / f"pace-{number}-{display}.db"
-        arguments = [*PROGRAM, "run", "--tasks", "kronecker_product,dna_translation", "--difficulty", "easy"]
-        arguments += ["--limit", "4", "-np", "4", "-n", "96", "--db", str(database), "--display", display]
+    def _rate(self, name: str, run: Sequence[str], display: str) -> tuple[int, float]:
+        """Return the tokens of a run and how many that is in a second."""
+        database = self.folder / f"pace-{name}.db"
+        arguments = [*PROGRAM, "run", *run, "--db", str(database), "--display", display]
+        deadline = time.monotonic() + PACE_SECONDS
         with TerminalDriver(arguments, self.environment) as terminal:
             while not _has_ended(database):
                 terminal.skip(0.3)
                 if terminal.ended_output and not _has_ended(database):
                     raise AssertionError(f"the run ended early, with code {terminal.wait_for_end()}")
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"a run took more than {PACE_SECONDS:.0f} s")
             if display == "app":
                 terminal.skip(0.3)
                 terminal.press("q")
@@ -226,9 +247,8 @@ class Outside:
             tokens = sum(answer.tokens for answer in queries.answers(1))
             run = queries.list_runs()[0]
         assert run.finished_at is not None
-        return (
-            tokens / (datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.created_at)).total_seconds()
-        )
+        lasted = datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.created_at)
+        return tokens, tokens / lasted.total_seconds()
 
 
 def _has_ended(database: Path) -> bool:
@@ -240,7 +260,7 @@ def _has_ended(database: Path) -> bool:
 
 def _beside(terminal: TerminalDriver, random: Random, presses: int) -> list[float]:
     times = []
-    for key in ("right", "left") * presses * 3:
+    for key in ("right", "left") * presses * 2:
         times.append(_until(terminal, key, _changed(terminal, "· atom ")))
         _rest(terminal, random)
     return times
@@ -333,10 +353,12 @@ def main(arguments: list[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench_app", description=__doc__.partition("\n")[0])
     parser.add_argument("-r", type=int, default=4, help="rounds of each")
-    parser.add_argument("--only", default="", help="parts, joined by commas: start, open, keys, pace, inside, late")
+    parser.add_argument("--only", default=",".join(PARTS), help=f"parts, joined by commas: {', '.join(PARTS)}")
     options = parser.parse_args(arguments)
-    parts = set(options.only.split(",")) - {""} or {"start", "open", "keys", "pace", "inside", "late"}
-    rounds = options.r
+    parts = options.only.split(",")
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    failed = False
     sys.setswitchinterval(0.001)  # as the app does
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -344,23 +366,37 @@ def main(arguments: list[str]) -> int:
         print(f"{os.cpu_count()} processors; load at the start {os.getloadavg()[0]:.1f}")
         print(f"{'':<58}{'target':>9}{'median':>9}{'p95':>9}  range")
         outside = Outside(folder, folder / "large.db")
-        if "start" in parts:
+        for part in parts:
+            begun = time.monotonic()
+            try:
+                measure_part(part, outside, options.r)
+            except Exception as error:
+                failed = True
+                print(f"{part} did not end: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}", flush=True)
+            print(f"{'':<58}{part} took {time.monotonic() - begun:.0f} s", flush=True)
+    return 1 if failed else 0
+
+
+def measure_part(part: str, outside: Outside, rounds: int) -> None:
+    """Measure one of `PARTS`."""
+    if part in {"open", "inside"} and not outside.large.exists():
+        store_large_run(outside.large, LARGE)
+    match part:
+        case "start":
             outside.first_paint(rounds)
             outside.help(rounds)
-        if parts & {"open", "inside"}:
-            store_large_run(outside.large, LARGE)
-        if "open" in parts:
+        case "open":
             outside.opening(max(2, rounds // 2))
-        if "inside" in parts:
+        case "inside":
             inside(outside.large, lambda app, pilot: keys_inside(app, pilot, rounds))
-        if "keys" in parts:
+        case "keys":
             outside.keys_during_a_run(rounds * 4)
-        if "late" in parts:
+        case "late":
             request = RunRequest("smollm2", TASKS, "easy", 20, 1, engine=EngineOptions(width=4))
-            inside(folder / "late.db", lateness_inside, request)
-        if "pace" in parts:
-            outside.pace(max(2, rounds // 2))
-    return 0
+            inside(outside.folder / "late.db", lateness_inside, request)
+        case _:
+            for model, run in PACES.items():
+                outside.pace(model, run, max(3, rounds // 2))
 
 
 if __name__ == "__main__":
