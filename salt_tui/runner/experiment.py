@@ -42,8 +42,8 @@ from salt_tui.runner.events import (
 from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
 from salt_tui.runner.plan import RunPlan, SamplingPlan
 from salt_tui.runner.prompting import EncodedProblem
-from salt_tui.store.records import GenerationEnd, RunState, UnitRecord
-from salt_tui.store.store import PendingProblem, Store, StoreError
+from salt_tui.store.records import GenerationEnd, PendingProblem, RunState, UnitRecord
+from salt_tui.store.store import Store, StoreError
 from scoring.answer_status import LEFT_OUT, answer_status
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from tasks.answer import ReferenceUnits, split_reference

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json,
 from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
 from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord
-from salt_tui.store.store import Store, open_store
+from salt_tui.store.store import Store, StoreError, open_store
 from tasks.answer import split_reference
 from tasks.parameters import format_parameter
 from tasks.problems import draw_problems
@@ -67,7 +68,8 @@ def prepare_run(request: RunRequest, database: Path, emit: Emit, log: Path | Non
             engine.close()
             raise
     except BaseException:
-        store.close()
+        with contextlib.suppress(StoreError):
+            store.close()
         raise
 
 

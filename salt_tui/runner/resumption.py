@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,9 @@ from salt_tui.runner.opened_model import Emit, load_model, make_ready, open_mode
 from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash, differences
 from salt_tui.runner.prompting import EncodedProblem, encode_problems
 from salt_tui.runner.request import EngineOptions, check_engine_options, method_of
+from salt_tui.store.records import PendingProblem
 from salt_tui.store.results import StoredRun
-from salt_tui.store.store import PendingProblem, Store, open_store
+from salt_tui.store.store import Store, StoreError, open_store
 from tasks.prompts import worked_examples
 from tasks.registry import get_task
 from tasks.task import Problem
@@ -51,34 +53,32 @@ def prepare_resume(
     store = open_store(database)
     try:
         store.claim(stored.run)
+        engine = open_engine(resolved, log or new_engine_log_path())
         try:
-            engine = open_engine(resolved, log or new_engine_log_path())
-            try:
-                plan = RunPlan.from_json(stored.record.plan)
-                environment = Environment.from_json(stored.record.environment)
-                options = _options(environment, plan, threads)
-                check_engine_options(options)
-                digest = ModelHash(resolved.files)
-                info = load_model(engine, resolved, options, plan.date, emit)
-                if digest.result() != plan.model_sha256:
-                    raise UsageError(
-                        f"run {stored.run} cannot be resumed: {resolved.path} is another file than it was (SHA-256"
-                        f" {digest.result()[:12]}…, then {plan.model_sha256[:12]}…); put the old one back or start anew"
-                    )
-                _check_plan(stored.run, plan, replace(plan, template=info.template))
-                model = open_model(engine, resolved.name, info, options, context=plan.context, width=plan.width)
-                current = model.environment(environment.requested_gpu_layers)
-                warnings = _check_environment(store, stored, environment, current, allowed=allow_environment_change)
-                prompts = _encode_again(engine, plan, store.pending_problems(stored.run))
-                return make_ready(stored.run, plan, store, model, prompts, warnings, emit)
-            except BaseException:
-                engine.close()
-                raise
+            plan = RunPlan.from_json(stored.record.plan)
+            environment = Environment.from_json(stored.record.environment)
+            options = _options(environment, plan, threads)
+            check_engine_options(options)
+            digest = ModelHash(resolved.files)
+            info = load_model(engine, resolved, options, plan.date, emit)
+            if digest.result() != plan.model_sha256:
+                raise UsageError(
+                    f"run {stored.run} cannot be resumed: {resolved.path} is another file than it was (SHA-256"
+                    f" {digest.result()[:12]}…, then {plan.model_sha256[:12]}…); put the old one back or start anew"
+                )
+            _check_plan(stored.run, plan, replace(plan, template=info.template))
+            model = open_model(engine, resolved.name, info, options, context=plan.context, width=plan.width)
+            current = model.environment(environment.requested_gpu_layers)
+            warnings = _check_environment(store, stored, environment, current, allowed=allow_environment_change)
+            prompts = _encode_again(engine, plan, store.pending_problems(stored.run))
+            return make_ready(stored.run, plan, store, model, prompts, warnings, emit)
         except BaseException:
-            store.release(stored.run, "interrupted")
+            engine.close()
             raise
     except BaseException:
-        store.close()
+        # Gives the lease back as well; a disk that is full again must not hide the error that led here.
+        with contextlib.suppress(StoreError):
+            store.close()
         raise
 
 

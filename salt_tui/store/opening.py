@@ -47,8 +47,7 @@ def identify(path: Path) -> Kind:
         raise StoreError(f"{path} cannot be read ({error.strerror}); choose another file with --db") from error
     try:
         with closing(_connect(path, "ro&immutable=1", BUSY_TIMEOUT)) as connection:
-            found_id = connection.execute("PRAGMA application_id").fetchone()[0]
-            connection.execute("SELECT count(*) FROM sqlite_master")
+            found_id = _application_id(connection, path)
     except sqlite3.Error as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
             raise StoreError(
@@ -56,6 +55,20 @@ def identify(path: Path) -> Kind:
             ) from error
         raise explain(error, path) from error
     return "ours" if found_id == schema.APPLICATION_ID else "foreign"
+
+
+def _application_id(connection: sqlite3.Connection, path: Path) -> int:
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.Error as error:
+        log = Path(f"{os.path.realpath(path)}-wal")
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or standing(log) != "file":
+            raise
+        # While the log is copied into the file, or after a disk that was full stopped that, the file alone is shorter
+        # than its header says.  Whoever opens it for work reads the log as well and finds out what is really damaged.
+        connection.execute("PRAGMA writable_schema = ON")
+    found: int = connection.execute("PRAGMA application_id").fetchone()[0]
+    return found
 
 
 def connect_writer(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:

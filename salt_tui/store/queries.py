@@ -14,6 +14,7 @@ from typing import Any, Self
 from salt_tui.store import opening
 from salt_tui.store.errors import StoreError, explain
 from salt_tui.store.lease import Lease, is_live
+from salt_tui.store.opened_file import identity
 from salt_tui.store.records import ModelRecord, RunRecord, RunState, UnitKind, UnitRecord
 from salt_tui.store.results import (
     RunListing,
@@ -58,6 +59,7 @@ class Queries:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         """Take over a connection from `opening.connect_reader`; use `open_queries`."""
         self.path = path
+        self._identity = identity(path)
         self._connection = connection
 
     # --- runs ---------------------------------------------------------------------------------------------------
@@ -80,7 +82,7 @@ class Queries:
                     tasks=tuple(counts.task for counts in tasks),
                     difficulty=tasks[0].difficulty if tasks else "",
                     method=tasks[0].method if tasks else "",
-                    state=_state(row[2], row[7:11]),
+                    state=self._state(row[0], row[2], row[7:11]),
                     message=row[3],
                     created_at=row[4],
                     finished_at=row[5],
@@ -124,7 +126,7 @@ class Queries:
         exact = None if row[13] is None else bool(row[13])
         return StoredRun(
             run=row[0],
-            state=_state(row[1], row[5:9]),
+            state=self._state(row[0], row[1], row[5:9]),
             message=row[2],
             created_at=row[3],
             finished_at=row[4],
@@ -368,12 +370,11 @@ class Queries:
             raise StoreError(f"there is no {what} in {self.path}")
         return rows[0]
 
-
-def _state(state: RunState, lease: Sequence[Any]) -> RunState:
-    if state != "running":
-        return state
-    pid, host, process_start, heartbeat = lease
-    if pid is None:
-        return "interrupted"
-    holder = Lease(pid, host, process_start, datetime.fromisoformat(heartbeat))
-    return "running" if is_live(holder, datetime.now(UTC)) else "interrupted"
+    def _state(self, run: int, state: RunState, lease: Sequence[Any]) -> RunState:
+        if state != "running":
+            return state
+        pid, host, process_start, heartbeat = lease
+        if pid is None:
+            return "interrupted"
+        holder = Lease(pid, host, process_start, datetime.fromisoformat(heartbeat))
+        return "running" if is_live(holder, datetime.now(UTC), self._identity, run) else "interrupted"

@@ -68,6 +68,23 @@ class ProblemRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingProblem:
+    """A problem without a finished answer.
+
+    Attributes:
+        id: its row in ``problem``.
+        generation: its unfinished row in ``generation``, None when it was never begun.
+        attempt: of that generation, 0 when it was never begun.
+        problem: what was asked.
+    """
+
+    id: int
+    generation: int | None
+    attempt: int
+    problem: ProblemRecord
+
+
+@dataclass(frozen=True, slots=True)
 class TokenRecord:
     """One answer token; ``position`` is 0-based in the answer."""
 

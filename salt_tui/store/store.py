@@ -7,7 +7,6 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,10 +14,12 @@ from typing import Self
 
 from salt_tui.store import opening
 from salt_tui.store.errors import StoreError, StoreFailure, explain
-from salt_tui.store.lease import Lease, is_live, own_lease
+from salt_tui.store.lease import Lease, is_live, is_ours, own_lease, put_down, take_in_hand
+from salt_tui.store.opened_file import OpenedFile, identity
 from salt_tui.store.records import (
     GenerationEnd,
     ModelRecord,
+    PendingProblem,
     ProblemRecord,
     RunRecord,
     RunState,
@@ -27,7 +28,7 @@ from salt_tui.store.records import (
 )
 from salt_tui.store.rows import PROBLEM_FIELDS, Row, end_row, problem_record, token_ids_text, token_row, unit_row
 
-__all__ = ["PendingProblem", "Store", "StoreError", "StoreFailure", "open_store"]
+__all__ = ["Store", "StoreError", "StoreFailure", "open_store"]
 
 _INSERT_TOKEN = "INSERT INTO token VALUES (" + ", ".join("?" * 9) + ")"
 _INSERT_UNIT = "INSERT INTO unit VALUES (" + ", ".join("?" * 20) + ")"
@@ -38,23 +39,6 @@ _DELETED_AT_ONCE = 100
 _PAUSE_BETWEEN_DELETIONS = 0.1
 """Seconds: SQLite's waiting writers look every 0.1 s at the latest, so one finds the lock free each time."""
 _LEASE_IS_OURS = "lease_pid = ? AND lease_host = ? AND lease_process_start IS ?"
-
-
-@dataclass(frozen=True, slots=True)
-class PendingProblem:
-    """A problem without a finished answer.
-
-    Attributes:
-        id: its row in ``problem``.
-        generation: its unfinished row in ``generation``, None when it was never begun.
-        attempt: of that generation, 0 when it was never begun.
-        problem: what was asked.
-    """
-
-    id: int
-    generation: int | None
-    attempt: int
-    problem: ProblemRecord
 
 
 def open_store(path: Path | str, busy_timeout: float = opening.BUSY_TIMEOUT) -> Store:
@@ -77,7 +61,7 @@ class Store:
 
     Tokens and units are buffered until `flush`, `withdraw_units` or `end_generation` writes them; `oldest_unwritten`
     tells the caller when to flush.  Every method that writes raises `StoreError` and then has changed nothing; what
-    was buffered stays buffered.
+    was buffered stays buffered.  None writes to a file that is no longer the one at its path.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, busy_timeout: float) -> None:
@@ -85,6 +69,8 @@ class Store:
         self.path = path
         self._connection = connection
         self._busy_timeout = busy_timeout
+        self._opened = OpenedFile.at(path)
+        self._identity = identity(path)
         self._tokens: list[Row] = []
         self._units: list[Row] = []
         self._oldest: float | None = None
@@ -166,20 +152,27 @@ class Store:
         """Take the lease of a run and mark it ``running``.
 
         Raises:
-            StoreError: no such run, or another live process holds the lease; the message names process and host.
+            StoreError: no such run, or another process, or another store of this one, is computing it; the message
+                names process and host.
         """
         lease = own_lease()
-        with self._transaction() as connection:
-            self._refuse_missing_or_live(run, ours_too=False)
-            connection.execute(
-                "UPDATE run SET state = 'running', message = NULL, finished_at = NULL, lease_pid = ?, lease_host = ?,"
-                " lease_process_start = ?, lease_heartbeat = ? WHERE id = ?",
-                (lease.pid, lease.host, lease.process_start, _text(lease.heartbeat), run),
-            )
+        try:
+            with self._transaction() as connection:
+                self._refuse_missing_or_live(run)
+                connection.execute(
+                    "UPDATE run SET state = 'running', message = NULL, finished_at = NULL, lease_pid = ?,"
+                    " lease_host = ?, lease_process_start = ?, lease_heartbeat = ? WHERE id = ?",
+                    (lease.pid, lease.host, lease.process_start, _text(lease.heartbeat), run),
+                )
+                # Before another thread can see the row, which would be nobody's to it.
+                take_in_hand(lease, self._identity, run)
+        except BaseException:
+            put_down(lease, self._identity, run)
+            raise
         self._claimed[run] = lease
         self._wait_for_locks(CLAIMED_BUSY_TIMEOUT)
 
-    def _refuse_missing_or_live(self, run: int, *, ours_too: bool) -> None:
+    def _refuse_missing_or_live(self, run: int) -> None:
         row = self._connection.execute(
             "SELECT lease_pid, lease_host, lease_process_start, lease_heartbeat FROM run"
             " WHERE id = ? AND state <> 'deleted'",
@@ -187,10 +180,12 @@ class Store:
         ).fetchone()
         if row is None:
             raise StoreError(f"there is no run {run} in {self.path}; `salt-tui report latest` shows the last one")
-        if row[0] is not None and (ours_too or run not in self._claimed):
-            holder = Lease(row[0], row[1], row[2], datetime.fromisoformat(row[3]))
-            if is_live(holder, datetime.now(UTC)):
-                raise StoreError(f"run {run} is being computed by process {holder.pid} on {holder.host}; stop it first")
+        if row[0] is None:
+            return
+        holder = Lease(row[0], row[1], row[2], datetime.fromisoformat(row[3]))
+        if is_live(holder, datetime.now(UTC), self._identity, run):
+            here = "this very process" if is_ours(holder) else "process"
+            raise StoreError(f"run {run} is being computed by {here} {holder.pid} on {holder.host}; stop it first")
 
     def heartbeat(self, run: int) -> None:
         """Show a sign of life for a claimed run; at least every ten seconds, as the lease dies after thirty.
@@ -205,7 +200,7 @@ class Store:
                 (_now(), run, lease.pid, lease.host, lease.process_start),
             ).rowcount
         if changed == 0:
-            del self._claimed[run]
+            self._put_down(run)
             self._clear_buffer()
             raise StoreFailure(f"run {run} was deleted or taken over by another process; this one stops writing to it")
 
@@ -238,7 +233,7 @@ class Store:
             if changed == 0:
                 raise StoreFailure(f"run {run} was deleted or taken over by another process; nothing was written to it")
         self._clear_buffer()
-        del self._claimed[run]
+        self._put_down(run)
 
     def update_environment(
         self, run: int, environment: str, environment_hash: str, exact: bool | None, warnings: Sequence[str]
@@ -276,7 +271,7 @@ class Store:
             StoreError: no such run, or a live process is computing it.
         """
         with self._transaction() as connection:
-            self._refuse_missing_or_live(run, ours_too=True)
+            self._refuse_missing_or_live(run)
             connection.execute(
                 "UPDATE run SET state = 'deleted', finished_at = NULL, lease_pid = NULL, lease_host = NULL,"
                 " lease_process_start = NULL, lease_heartbeat = NULL WHERE id = ?",
@@ -441,7 +436,9 @@ class Store:
                     self.release(run, "interrupted")
             self.flush()
         finally:
-            self._claimed.clear()
+            # A lease that could not be given back stays in the file; this process no longer works under it.
+            for run in list(self._claimed):
+                self._put_down(run)
             self._clear_buffer()
             self._connection.close()
 
@@ -465,6 +462,9 @@ class Store:
             raise StoreError(f"run {run} is not held by this process")
         return lease
 
+    def _put_down(self, run: int) -> None:
+        put_down(self._claimed.pop(run), self._identity, run)
+
     def _wait_for_locks(self, seconds: float) -> None:
         self._connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
@@ -474,6 +474,7 @@ class Store:
         try:
             connection.execute("BEGIN IMMEDIATE")
             try:
+                self._opened.check()
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from salt_tui.cli import run_command_line
+from salt_tui.runner.experiment import Experiment
 from salt_tui.store.errors import StoreFailure
 from tests.conftest import ScriptedModel
 
@@ -209,6 +212,41 @@ def test_a_store_that_fails_at_work_is_no_wrong_usage(
         f"salt-tui: run 1 failed: x.db is locked by another program; go on with: salt-tui resume 1 --db {database}\n"
     )
     assert rows(database, "SELECT state FROM run") == [("failed",)]
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+def test_a_database_that_is_deleted_stops_the_run_within_seconds(
+    scripted_model: ScriptedModel, tmp_path: Path, suffix: str
+) -> None:
+    database = tmp_path / "x.db"
+    process = start(scripted_model(*TASKS.split(","), seconds_per_step=0.2), database)
+    database.with_name(database.name + suffix).unlink()
+    begin = time.monotonic()
+    output, talk = process.communicate(timeout=30)
+    assert time.monotonic() - begin < 5
+    assert process.returncode == 1
+    assert output == b""
+    line = talk.decode().splitlines()[-1]
+    assert line.startswith(f"salt-tui: run 1 failed: {database}{suffix} was deleted or moved away")
+    assert "nothing after that could be kept" in line
+    assert b"Traceback" not in talk
+    assert b"finished" not in talk
+
+
+def test_a_run_whose_database_is_replaced_at_its_end_is_not_finished(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "x.db"
+    end = Experiment._end
+
+    def replaced(self: Experiment, *arguments: Any) -> str:
+        shutil.copy(database, tmp_path / "other")
+        (tmp_path / "other").replace(database)
+        return end(self, *arguments)
+
+    monkeypatch.setattr(Experiment, "_end", replaced)
+    assert run_command_line(arguments(scripted_model(*TASKS.split(",")), database)) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"salt-tui: run 1 failed: {database} was replaced")
 
 
 def test_two_programs_do_not_compute_one_run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -301,3 +302,22 @@ def test_every_confidence_function_has_a_column(path):
     columns = [row[1] for row in connection.execute("PRAGMA table_info(unit)")]
     connection.close()
     assert tuple(columns[-9:]) == schema.CONFIDENCE_COLUMNS
+
+
+def test_a_file_whose_log_was_copied_in_half_is_ours_and_whole(path, tmp_path, model, run_record, problem):
+    # What a full disk leaves, and what another program sees while the log is being copied: page 1 is new already.
+    store = open_store(path)
+    store.create_run(model(), tuple(bytes([value]) for value in range(256)), run_record(), [problem(n) for n in range(200)])
+    for name in ("x.db", "x.db-wal"):
+        shutil.copy(tmp_path / name, tmp_path / name.replace("x", "half"))
+    store.close()
+    half = tmp_path / "half.db"
+    with half.open("r+b") as file:
+        file.write(path.read_bytes()[:4096])
+    assert half.stat().st_size < path.stat().st_size
+    assert opening.identify(half) == "ours"
+    with open_store(half) as opened:
+        assert len(opened.pending_problems(1)) == 200
+    half.write_bytes(path.read_bytes()[:4096])
+    with pytest.raises(StoreError, match="is damaged"):
+        opening.identify(half)

@@ -258,7 +258,8 @@ def test_a_run_held_by_a_live_process_cannot_be_claimed_or_deleted(store, create
             second.delete_run(run)
     with pytest.raises(StoreError, match=expected):
         store.delete_run(run)
-    store.claim(run)
+    with pytest.raises(StoreError, match=expected):
+        store.claim(run)
     store.release(run, "finished")
 
 
