@@ -21,6 +21,7 @@ from salt_tui.runner.events import (
     TokenArrived,
     UnitsWithdrawn,
 )
+from salt_tui.runner.time_left import TimeLeft
 from scoring.confidence import HEADLINE_FUNCTION
 
 RATE_SECONDS = 10.0
@@ -74,11 +75,12 @@ class RunView:
         self.notices: deque[str] = deque(maxlen=KEPT_NOTICES)
         self._finished_order: deque[int] = deque()
         self._arrivals: deque[float] = deque()
-        self._answer_times: deque[float] = deque(maxlen=65)
+        self._time_left = TimeLeft(clock)
         self._began: float | None = None
 
     def apply(self, event: RunEvent) -> None:
         """Take one event."""
+        self._time_left.apply(event)
         match event:
             case ModelLoading():
                 self.loading = (event.model, event.fraction)
@@ -86,7 +88,6 @@ class RunView:
                 self.loading = None
                 self.started = event
                 self._began = self._clock()
-                self._answer_times.append(self._began)
                 self.tasks = {task.task: TaskView(task.task, task.done, task.total) for task in event.tasks}
                 self.notices.extend(event.warnings)
             case AnswerStarted():
@@ -122,12 +123,8 @@ class RunView:
         return len(self._arrivals) / span if span > 0 else None
 
     def remaining_seconds(self) -> float | None:
-        """Estimate of what is left, from the recent pace of answers; None before two answers ended."""
-        if len(self._answer_times) < 3:
-            return None
-        pace = (self._answer_times[-1] - self._answer_times[0]) / (len(self._answer_times) - 1)
-        left = sum(task.total - task.done for task in self.tasks.values())
-        return max(0.0, pace * left - (self._clock() - self._answer_times[-1]))
+        """Estimate of what is left; None before two answers ended."""
+        return self._time_left.seconds()
 
     def recent_answers(self, count: int) -> list[AnswerView]:
         """Return the last ``count`` answers that have begun, oldest first."""
@@ -148,7 +145,6 @@ class RunView:
         task.done += 1
         task.correct += event.correct
         task.generated += event.generated
-        self._answer_times.append(self._clock())
         self._finished_order.append(event.generation)
         while len(self._finished_order) > KEPT_ANSWERS:
             self.answers.pop(self._finished_order.popleft(), None)

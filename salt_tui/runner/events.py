@@ -12,11 +12,18 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """How many of a task's answers are done."""
+    """How many of a task's answers are done.
+
+    Attributes:
+        task: its name.
+        done, total: answers.
+        planned_tokens: of one answer that is left, above 0; only its ratio to that of other tasks counts.
+    """
 
     task: str
     done: int
     total: int
+    planned_tokens: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

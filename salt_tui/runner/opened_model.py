@@ -13,8 +13,9 @@ from salt_tui.engine.models import ResolvedModel
 from salt_tui.runner.events import ModelLoading, RunEvent, RunStarted, TaskProgress
 from salt_tui.runner.experiment import ReadyRun
 from salt_tui.runner.plan import Environment, RunPlan, make_environment
-from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.runner.prompting import CHARACTERS_PER_TOKEN, EncodedProblem
 from salt_tui.runner.request import EngineOptions
+from salt_tui.store.records import PendingProblem
 from salt_tui.store.store import Store
 
 Emit = Callable[[RunEvent], None]
@@ -114,7 +115,9 @@ def make_ready(
         emit: takes `RunStarted`.
     """
     pending = tuple(store.pending_problems(run))
-    left = [problem.problem.task for problem in pending]
+    left: dict[str, list[PendingProblem]] = {task.task: [] for task in plan.tasks}
+    for problem in pending:
+        left[problem.problem.task].append(problem)
     emit(
         RunStarted(
             run=run,
@@ -124,7 +127,12 @@ def make_ready(
             difficulty=plan.tasks[0].difficulty,
             exact=model.context.exactness.exact,
             tasks=tuple(
-                TaskProgress(task.task, len(task.problem_ids) - left.count(task.task), len(task.problem_ids))
+                TaskProgress(
+                    task.task,
+                    len(task.problem_ids) - len(left[task.task]),
+                    len(task.problem_ids),
+                    _planned_tokens(left[task.task], task.max_tokens),
+                )
                 for task in plan.tasks
             ),
             warnings=tuple(warnings),
@@ -140,6 +148,14 @@ def make_ready(
         pending=pending,
         prompts={item.id: prompts[item.problem.task, item.problem.content_id] for item in pending},
     )
+
+
+def _planned_tokens(left: Sequence[PendingProblem], limit: int) -> float:
+    """Return the mean tokens of the answers that are left when each is right, 1.0 without any."""
+    if not left:
+        return 1.0
+    lengths = [len(problem.problem.reference) / CHARACTERS_PER_TOKEN for problem in left]
+    return max(1.0, sum(min(length, limit) for length in lengths) / len(lengths))
 
 
 def close_run(ready: ReadyRun) -> None:

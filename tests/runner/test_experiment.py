@@ -110,6 +110,21 @@ def test_a_run_ends_finished_with_every_answer_scored(scripted_model, tmp_path: 
     assert {event.answer_status for event in finished} == {"complete"}
 
 
+def test_what_an_answer_is_planned_to_take_comes_from_the_references_and_the_limit(
+    scripted_model, tmp_path: Path
+) -> None:
+    asked = request(scripted_model(*TASKS))
+    for limit, name in ((None, "a.db"), (3, "b.db")):
+        _, events = compute(replace(asked, max_tokens=limit), tmp_path / name)
+        started = of_kind(events, RunStarted)[0]
+        assert isinstance(started, RunStarted)
+        with sqlite3.connect(tmp_path / name) as connection:
+            references = connection.execute("SELECT task, reference FROM problem").fetchall()
+        for task in started.tasks:
+            tokens = [len(reference) / 2.5 for name, reference in references if name == task.task]
+            assert task.planned_tokens == pytest.approx(sum(min(count, limit or 9999) for count in tokens) / 3)
+
+
 def test_the_rows_of_unit_add_up_to_the_report(scripted_model, tmp_path: Path) -> None:
     database = tmp_path / "x.db"
     compute(request(scripted_model(*TASKS)), database)
