@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from salt_tui.runner.prompting import CHARACTERS_PER_TOKEN
+from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN, CHARACTERS_PER_TOKEN
 from salt_tui.runner.request import RunRequest, check_request, method_of
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import open_queries
+from salt_tui.store.results import StoredAnswer
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS, conversation, worked_answer
 
@@ -28,12 +30,25 @@ class Pace:
         tokens_per_second: answer tokens.
         prompt_tokens_per_second: prompt tokens, None where it took no time.
         width: of that run.
+        tokens_per_character: by task and method, the answer tokens of that run for each character of the right
+            answer; how long a model's answers are differs between tasks and from the right ones.
     """
 
     run: int
     tokens_per_second: float
     prompt_tokens_per_second: float | None
     width: int
+    tokens_per_character: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def expected_tokens(self, task: str, method: str, characters: float) -> float | None:
+        """Return the answer tokens for a right answer of so many characters.
+
+        From the task in that run, else from the mean of the run's other tasks with the method; None without any.
+        """
+        known = {name: ratio for (name, by), ratio in self.tokens_per_character.items() if by == method}
+        if not known:
+            return None
+        return characters * known.get(task, _mean(list(known.values())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +58,7 @@ class CostEstimate:
     Attributes:
         answers: problems of all tasks.
         prompt_tokens: evaluated; the preamble of a task counts once.
-        answer_tokens: when answers are as long as the right ones.
+        answer_tokens: when answers are as long as in the earlier run, without one as long as the right ones.
         most_tokens: when every answer runs to its limit.
         seconds, most_seconds: time for these at the pace of an earlier run, None without one.
     """
@@ -73,13 +88,16 @@ def estimate_cost(request: RunRequest, pace: Pace | None) -> CostEstimate:
         if not drawn:
             continue
         preamble = sum(len(turn.content) for turn in conversation(item.task, drawn[0], method, shots)[:-1])
-        lengths = [len(worked_answer(item.task, problem, method)) for problem in drawn]
+        lengths = [len(worked_answer(item.task, problem, method)) / CHARACTERS_PER_TOKEN for problem in drawn]
+        right = _mean([len(problem.reference) for problem in drawn])
+        measured = None if pace is None else pace.expected_tokens(item.task.name, method, right)
+        expected = _mean(lengths) if measured is None else measured
+        limit = request.max_tokens or max(expected, ANSWER_ALLOWANCE * max(lengths) + ANSWER_MARGIN)
         answers += request.limit
-        prompt += preamble + request.limit * _mean([len(problem.text) for problem in drawn])
-        answer += request.limit * _mean(lengths)
-        limit = request.max_tokens * CHARACTERS_PER_TOKEN if request.max_tokens else 2 * max(lengths) + 80
+        prompt += (preamble + request.limit * _mean([len(problem.text) for problem in drawn])) / CHARACTERS_PER_TOKEN
+        answer += request.limit * min(expected, limit)
         most += request.limit * limit
-    prompt_tokens, answer_tokens, most_tokens = (round(n / CHARACTERS_PER_TOKEN) for n in (prompt, answer, most))
+    prompt_tokens, answer_tokens, most_tokens = (round(tokens) for tokens in (prompt, answer, most))
     return CostEstimate(
         answers,
         prompt_tokens,
@@ -103,10 +121,21 @@ def earlier_pace(database: Path, model: str) -> Pace | None:
                 if tokens and seconds > 0:
                     prompt = sum(answer.prompt_tokens or 0 for answer in answers)
                     waited = sum(answer.prompt_seconds or 0.0 for answer in answers)
-                    return Pace(run, tokens / seconds * width, prompt / waited if waited > 0 else None, width)
+                    rate = prompt / waited if waited > 0 else None
+                    return Pace(run, tokens / seconds * width, rate, width, _tokens_per_character(answers))
     except StoreError:
         return None
     return None
+
+
+def _tokens_per_character(answers: Sequence[StoredAnswer]) -> dict[tuple[str, str], float]:
+    tokens: Counter[tuple[str, str]] = Counter()
+    characters: Counter[tuple[str, str]] = Counter()
+    for answer in answers:
+        key = answer.problem.task, answer.problem.method
+        tokens[key] += answer.tokens
+        characters[key] += len(answer.problem.reference)
+    return {key: tokens[key] / characters[key] for key in tokens if tokens[key] and characters[key]}
 
 
 def _seconds(prompt: int, answer: int, pace: Pace | None) -> float | None:
