@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN, CHARACTERS_PER_TOKEN
+from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN
 from salt_tui.runner.request import RunRequest, check_request, method_of
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import open_queries
@@ -17,6 +17,9 @@ from tasks.prompts import DEFAULT_SHOTS, conversation, worked_answer
 
 SAMPLE = 3
 """Problems per task that are drawn to see how long they are."""
+
+CHARACTERS_PER_TOKEN = 2.5
+"""Numbers and codes, which make up most answers, come at one to three characters a token."""
 
 EARLIER_RUNS = 5
 

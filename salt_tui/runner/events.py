@@ -17,13 +17,13 @@ class TaskProgress:
     Attributes:
         task: its name.
         done, total: answers.
-        planned_tokens: of one answer that is left, above 0; only its ratio to that of other tasks counts.
+        planned_tokens: the most that one answer should take, above 0; only its ratio to that of other tasks counts.
     """
 
     task: str
     done: int
     total: int
-    planned_tokens: float = 1.0
+    planned_tokens: int = 1
 
 
 @dataclass(frozen=True, slots=True)

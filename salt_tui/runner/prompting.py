@@ -21,9 +21,6 @@ ANSWER_MARGIN = 32
 THINKING_ALLOWANCE = 4096
 """Tokens on top for a reasoning model, which thinks before it answers."""
 
-CHARACTERS_PER_TOKEN = 2.5
-"""For estimates: numbers and codes, which make up most answers, come at one to three characters a token."""
-
 CONTEXT_STEP = 256
 """llama.cpp pads a context to a multiple of this, so asking for less saves nothing."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, RunEvent, RunStarted, TaskProgress, TokenArrived
 
-WINDOW = 64
+WINDOW = 32
 """Answers over which the rate is taken."""
 
 LEAST_ANSWERS = 2
@@ -19,8 +19,8 @@ class TimeLeft:
 
     Answers of one task cost hundreds of times those of another, and tasks are computed one after the other, so a mean
     over all answers says nothing of those that are left.  An answer that is left is expected to be as long as the
-    finished ones of its task and, counted as one more of them, the planned one, stretched by how much longer than
-    planned the finished answers of all tasks were.
+    finished ones of its task and, counted as one more of them, the planned one, in the proportion in which
+    the finished answers of all tasks were to theirs.
 
     Args:
         clock: seconds, monotonic.
@@ -63,9 +63,9 @@ class TimeLeft:
         if sum(self._finished.values()) < LEAST_ANSWERS:
             return None
         planned = sum(self._finished[name] * task.planned_tokens for name, task in self._tasks.items())
-        stretch = sum(self._tokens.values()) / planned
+        proportion = sum(self._tokens.values()) / planned
         expected = {
-            name: (stretch * task.planned_tokens + self._tokens[name]) / (1 + self._finished[name])
+            name: (proportion * task.planned_tokens + self._tokens[name]) / (1 + self._finished[name])
             for name, task in self._tasks.items()
         }
         left = sum(

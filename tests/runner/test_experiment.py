@@ -114,15 +114,16 @@ def test_what_an_answer_is_planned_to_take_comes_from_the_references_and_the_lim
     scripted_model, tmp_path: Path
 ) -> None:
     asked = request(scripted_model(*TASKS))
-    for limit, name in ((None, "a.db"), (3, "b.db")):
+    for limit, name in ((None, "a.db"), (3, "b.db"), (5000, "c.db")):
         _, events = compute(replace(asked, max_tokens=limit), tmp_path / name)
         started = of_kind(events, RunStarted)[0]
         assert isinstance(started, RunStarted)
-        with sqlite3.connect(tmp_path / name) as connection:
-            references = connection.execute("SELECT task, reference FROM problem").fetchall()
+        with open_queries(tmp_path / name) as queries:
+            limits = {task["task"]: task["max_tokens"] for task in queries.run_plan(1)["tasks"]}
+            references = [(answer.problem.task, answer.problem.reference) for answer in queries.answers(1)]
         for task in started.tasks:
-            tokens = [len(reference) / 2.5 for name, reference in references if name == task.task]
-            assert task.planned_tokens == pytest.approx(sum(min(count, limit or 9999) for count in tokens) / 3)
+            longest = max(len(reference) for name, reference in references if name == task.task)
+            assert task.planned_tokens == min(limits[task.task], 2 * longest + 32)
 
 
 def test_the_rows_of_unit_add_up_to_the_report(scripted_model, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ class Simulation:
         done: answers of every task that an earlier session finished.
     """
 
-    def __init__(self, tasks: dict[str, tuple[float, list[int]]], done: int = 0) -> None:
+    def __init__(self, tasks: dict[str, tuple[int, list[int]]], done: int = 0) -> None:
         self.now = 100.0
         self.left = TimeLeft(lambda: self.now)
         self._tasks = tasks
