@@ -141,7 +141,7 @@ class Experiment:
         except BaseException as error:
             # A second Ctrl+C breaks off, which is no failure.
             state: RunState = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            # A full disk refuses this too; the lease then dies with the process.
+            # A full disk refuses this too; closing the store then frees the run for this process, its end for others.
             with contextlib.suppress(StoreError):
                 self._store.release(self._ready.run, state, str(error) or None)
             raise

@@ -307,7 +307,9 @@ def test_every_confidence_function_has_a_column(path):
 def test_a_file_whose_log_was_copied_in_half_is_ours_and_whole(path, tmp_path, model, run_record, problem):
     # What a full disk leaves, and what another program sees while the log is being copied: page 1 is new already.
     store = open_store(path)
-    store.create_run(model(), tuple(bytes([value]) for value in range(256)), run_record(), [problem(n) for n in range(200)])
+    store.create_run(
+        model(), tuple(bytes([value]) for value in range(256)), run_record(), [problem(n) for n in range(200)]
+    )
     for name in ("x.db", "x.db-wal"):
         shutil.copy(tmp_path / name, tmp_path / name.replace("x", "half"))
     store.close()
