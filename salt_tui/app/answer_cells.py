@@ -92,6 +92,16 @@ class UnitCells:
             self._starts_of = (width, len(self.statuses))
         return self._starts
 
+    @property
+    def correct(self) -> int:
+        """Units that are right."""
+        return self.statuses.count(STATUS_CODES["correct"])
+
+    @property
+    def generated(self) -> int:
+        """Units that the model said."""
+        return len(self.statuses) - self.statuses.count(STATUS_CODES["missing"])
+
     def status(self, index: int) -> str:
         """Return the status of a unit."""
         return UNIT_STATUSES[self.statuses[index]]
@@ -127,7 +137,6 @@ class AnswerCells:
         position: of the problem in its task, 0-based.
         status: ``waiting``, ``prompt``, ``streaming`` or an answer status.
         prompt_done, prompt_total: tokens, while the prompt is evaluated.
-        correct, generated: atoms.
         units: by kind.
     """
 
@@ -138,8 +147,6 @@ class AnswerCells:
     prompt_done: int = 0
     prompt_total: int = 0
     tokens: int = 0
-    correct: int = 0
-    generated: int = 0
     units: dict[str, UnitCells] = field(default_factory=lambda: {kind: UnitCells(kind) for kind in KINDS})
 
     def keep_texts(self) -> None:
@@ -156,4 +163,3 @@ class AnswerCells:
         """Forget all units: they were withdrawn, or the answer is tried again."""
         for cells in self.units.values():
             cells.clear()
-        self.correct = self.generated = 0

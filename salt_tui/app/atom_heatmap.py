@@ -17,7 +17,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from salt_tui.app.answer_cells import AnswerCells
+from salt_tui.app.answer_cells import AnswerCells, UnitCells
 from salt_tui.app.atom_map import AtomMap, MapRow, Place
 from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, GROUP, LINE_END
 from salt_tui.palette import GLYPHS, DrawingMode, draw_cell
@@ -28,6 +28,9 @@ LEFT = 7
 
 RIGHT = 25
 """Columns after the units: a blank, atoms, share of right ones, status."""
+
+HEADS = f"{'n':>4} {'prec.':>5}  {'status':<12} "
+"""What stands over these columns and the scrollbar."""
 
 _BAR = 12
 _GAPS = {" ": Segment(" "), LINE_END: Segment(LINE_END, Style(dim=True))}
@@ -44,7 +47,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
     """
 
     HELP = (
-        "The map of answers: arrows move, w next wrong atom, c the surest wrong one, end follows the newest.  "
+        "The map of answers: arrows move, w next error, c the surest errors, end follows the newest.  "
         "Answers and atoms are counted from 1."
     )
 
@@ -57,10 +60,10 @@ class AtomHeatmap(ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False, id="map.page_down"),
         Binding("home", "first", "First atom", show=False, id="map.first"),
         Binding("end,G", "follow", "Follow the newest", show=False, id="map.follow"),
-        Binding("w", "wrong(1)", "Wrong", tooltip="Next wrong", id="map.next_wrong"),
-        Binding("W", "wrong(-1)", "Previous wrong", show=False, id="map.previous_wrong"),
-        Binding("c", "surest_wrong(1)", "Surest", tooltip="Surest wrong", id="map.surest_wrong"),
-        Binding("C", "surest_wrong(-1)", "Less far down the surest wrong", show=False, id="map.surest_wrong_back"),
+        Binding("w", "wrong(1)", "Error", tooltip="Next error", id="map.next_wrong"),
+        Binding("W", "wrong(-1)", "Previous error", show=False, id="map.previous_wrong"),
+        Binding("c", "surest_wrong(1)", "Surest", tooltip="Surest errors", id="map.surest_wrong"),
+        Binding("C", "surest_wrong(-1)", "Back up the surest errors", show=False, id="map.surest_wrong_back"),
     ]
 
     following: reactive[bool] = reactive(True)
@@ -72,7 +75,8 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self._mode = mode
         self.cursor_moved: Callable[[], None] = lambda: None
         self._cursor: tuple[int, int] | None = None  # generation and unit; numbers of answers change on resume
-        self._surest: tuple[tuple[int, int], str, str, int] | None = None  # unit, granularity, function, rank from 0
+        # Unit, granularity, function; rank from 0, and of how many.
+        self._surest: tuple[tuple[int, int], str, str, int, int] | None = None
         self._of_line: tuple[int, int, int] | None = None  # generation, line unit, atom from which it was reached
         self._scrolls_itself = False
         self._segments: dict[tuple[str, int | None], Segment] = {}
@@ -212,7 +216,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         segments = [self._left_segment(row, answer), *self._unit_segments(row, answer)]
         used = sum(segment.cell_length for segment in segments)
         if row.last:
-            tail = _tail(answer)
+            tail = _tail(answer, self.map.cells(row.answer))
             segments.append(Segment(tail.rjust(max(len(tail) + 1, width - used))))
         return Strip(segments).adjust_cell_length(width)
 
@@ -227,7 +231,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         cursor = self.cursor
         if not row.units:
             chosen = cursor is not None and cursor.answer == row.answer
-            return [Segment(without_units(answer), self._cursor_style(None) if chosen else None)]
+            return [Segment(without_units(answer, self.map.kind), self._cursor_style(None) if chosen else None)]
         here = cursor.unit if cursor is not None and cursor.answer == row.answer else -1
         cells = self.map.cells(row.answer)
         segments: list[Segment] = []
@@ -328,32 +332,32 @@ class AtomHeatmap(ScrollView, can_focus=True):
         """Go to the next or previous unit that is not correct."""
         found = self.map.next_not_right(self.cursor, step)
         if found is None:
-            self.app.notify("no other wrong atom on that side", markup=False, timeout=2)
+            self.app.notify(f"no other {self.map.kind} on that side that is not right", markup=False, timeout=2)
         self.go_to(found)
 
     def action_surest_wrong(self, step: int) -> None:
-        """Walk down, or back up, the wrong units that the model was surest of."""
+        """Walk down, or back up, the wrong and redundant units that the model was surest of."""
         places = self.map.surest_wrong()
         if not places:
-            self.app.notify("no wrong atom with a confidence", markup=False, timeout=2)
+            self.app.notify(f"no wrong or redundant {self.map.kind} with a confidence", markup=False, timeout=2)
             return
         cursor = self.cursor
         walking = self.surest_rank is not None and cursor in places
         rank = (places.index(cursor) + step) % len(places) if walking and cursor is not None else 0
         self.go_to(places[rank])
         if self._cursor is not None:
-            self._surest = (self._cursor, self.map.kind, self.map.function, rank)
+            self._surest = (self._cursor, self.map.kind, self.map.function, rank, len(places))
             self.cursor_moved()
 
     @property
-    def surest_rank(self) -> int | None:
-        """Place of the cursor among the surest wrong units when it was put there, 1 for the surest.
+    def surest_rank(self) -> tuple[int, int] | None:
+        """Place of the cursor among the surest errors when it was put there, 1 for the surest, and of how many.
 
         None when the cursor was not put there so, or another granularity or function is shown by now.
         """
         if self._surest is None or self._surest[:3] != (self._cursor, self.map.kind, self.map.function):
             return None
-        return self._surest[3] + 1
+        return self._surest[3] + 1, self._surest[4]
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the unit that was clicked."""
@@ -371,23 +375,26 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self.following = False
 
 
-def _tail(answer: AnswerCells) -> str:
+def _tail(answer: AnswerCells, cells: UnitCells) -> str:
     if answer.status in {"waiting", "prompt"}:
         return ""
-    share = f"{answer.correct / answer.generated:4.2f}".removeprefix("0") if answer.generated else "–"
+    generated = cells.generated
+    share = f"{cells.correct / generated:4.2f}".removeprefix("0") if generated else "–"
     status = answer.status.replace("_", " ")
-    return f"{answer.generated:>5} {share:>4}  {status:<12}"
+    return f"{generated:>5} {share:>4}  {status:<12}"
 
 
-def without_units(answer: AnswerCells) -> str:
-    """Say where an answer without units stands."""
+def without_units(answer: AnswerCells, kind: str) -> str:
+    """Say where an answer without units of a kind stands."""
     if answer.status == "prompt" and answer.prompt_total:
         full = _BAR * answer.prompt_done // answer.prompt_total
         bar = f"{'▐' * full:<{_BAR}}"
         return f"prompt {bar} {answer.prompt_done}/{answer.prompt_total} tokens"
     if answer.status == "streaming":
         tokens = "1 token" if answer.tokens == 1 else f"{answer.tokens} tokens"
-        return f"{GLYPHS['streaming']} {tokens}, no atom yet"
+        return f"{GLYPHS['streaming']} {tokens}, no {kind} yet"
     if answer.status == "no_answer":
         return "no fence"
-    return visible(answer.status.replace("_", " ")) if answer.status in {"open", "failed", "cancelled"} else "no atoms"
+    if answer.status in {"open", "failed", "cancelled"}:
+        return visible(answer.status.replace("_", " "))
+    return f"no {kind}s"

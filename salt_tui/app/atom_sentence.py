@@ -54,17 +54,26 @@ def heading(unit: DescribedUnit) -> str:
     return f"{visible(unit.task, 24)} · answer {unit.answer + 1}{number} · {place}"
 
 
-def sentence(unit: DescribedUnit) -> str:
-    """Say what the model said, what is right, and how sure it was; the most important words come first."""
+def sentence(unit: DescribedUnit, rank: tuple[int, int] | None = None) -> str:
+    """Say the verdict, how sure the model was, and what it said; where words are cut, those come last.
+
+    Args:
+        unit: what is described.
+        rank: its place among the surest errors and how many are listed, None where it was not looked up there.
+    """
     said, right = _quoted(unit.text), _quoted(unit.reference)
-    verdict = {
-        "correct": f"said {said}: right.",
-        "wrong": f"said {said}, right is {right}: wrong.",
-        "redundant": f"said {said}, where the answer should have ended: redundant.",
-        "missing": f"nothing said, right is {right}: missing.",
-        "abstained": f"said {said} instead of {right}: abstained.",
+    what = {
+        "correct": f"Said {said}.",
+        "wrong": f"Said {said}, right is {right}.",
+        "redundant": f"Said {said}, where the answer should have ended.",
+        "missing": f"Nothing said, right is {right}.",
+        "abstained": f"Said {said} instead of {right}.",
     }[unit.status]
-    return f"{_judgement(unit)}{verdict} {_confidence(unit)}".rstrip()
+    place = ""
+    if rank is not None:
+        number, count = rank
+        place = f"no. {number} of the surest errors{', the last listed' if number == count else ''}: "
+    return f"{place}{_verdict(unit)}{_confidence(unit)}. {what}"
 
 
 def fit(text: str, cells: int) -> str:
@@ -78,21 +87,19 @@ def _quoted(text: str | None) -> str:
     return "–" if text is None else f"“{fit(visible(text, 2 * TEXT_CELLS), TEXT_CELLS)}”"
 
 
-def _judgement(unit: DescribedUnit) -> str:
-    if unit.value is None:
-        return ""
+def _verdict(unit: DescribedUnit) -> str:
+    verdict = "right" if unit.status == "correct" else unit.status
     if unit.status in {"wrong", "redundant"} and unit.surer_than is not None and unit.surer_than >= TOP_TENTH:
-        return "confidently wrong: "
-    if unit.status == "correct" and SHADE_SCALES[unit.function].place(unit.value) < UNSURE:
-        return "right but unsure: "
-    return ""
+        return "confidently wrong" if unit.status == "wrong" else "redundant, confidently wrong"
+    unsure = unit.value is not None and SHADE_SCALES[unit.function].place(unit.value) < UNSURE
+    return "right but unsure" if unit.status == "correct" and unsure else verdict
 
 
 def _confidence(unit: DescribedUnit) -> str:
     if unit.value is None:
         return ""
     direction = "" if CONFIDENCE_FUNCTIONS[unit.function].higher_is_confident else " (lower is surer)"
-    words = [f"{unit.function} {unit.value:.3g}{direction}"]
+    words = ["", f"{unit.function} {unit.value:.3g}{direction}"]
     if unit.surer_than is not None:
-        words.append(f"surer than {int(unit.surer_than * 100)}% of its task's {unit.kind}s")
-    return f"{', '.join(words)}."
+        words.append(f"surer than {int(unit.surer_than * 100)}% of its task")
+    return ", ".join(words)

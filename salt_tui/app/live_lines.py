@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.cells import cell_len, set_cell_size
 
 from salt_tui.app.answer_cells import AnswerCells
-from salt_tui.app.atom_heatmap import without_units
+from salt_tui.app.atom_heatmap import HEADS, without_units
 from salt_tui.app.atom_sentence import fit
 from salt_tui.app.live_state import LiveState
+from salt_tui.app.row_flow import CURSOR_ROW
 from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.running_metrics import Measured
 from salt_tui.app.shade_scale import SHADE_SCALES
@@ -18,10 +21,11 @@ from scoring.value import Value
 BAR = 22
 """Cells of the bar of a task where there is room."""
 
-BESIDES_BAR = 35
-"""Cells of its name and count, and of the blanks between."""
+BESIDES_BAR = 41
+"""Cells of its name, count and precision, and of the blanks between."""
 
-ANSWERS = " answers"
+LEAST_NAME = 4
+"""Cells of a name in the line of all tasks."""
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -80,36 +84,77 @@ def title_line(session: RunSession, width: int) -> str:
     return both_ends(left, f"run {started.run} · {started.difficulty}{exact} · {phase_words(session)}", width)
 
 
-def task_lines(state: LiveState, rows: int, width: int) -> list[str]:
-    """Return the progress of the tasks in at most ``rows`` lines, the task at work first, with pace and time left."""
+def task_lines(
+    state: LiveState, precisions: Mapping[str, Value], marked: str | None, rows: int, width: int
+) -> list[str]:
+    """Return progress and precision of every task, with pace and time left of the run in the first line.
+
+    Args:
+        state: of the run.
+        precisions: what is known of them, by task.
+        marked: the task under the cursor.
+        rows: a line for each of so many tasks; more stand beside each other under a line for all.
+        width: cells of a line.
+    """
     tasks = list(state.view.tasks.values())
     if not tasks:
-        return [""] * min(1, rows)
+        return [""]
     pace, left = state.view.tokens_per_second(), state.view.remaining_seconds()
     running = state.phase in {"running", "paused"}
     right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)} " if running else ""
-    bar = max(0, min(BAR, width - BESIDES_BAR - max(cell_len(right), cell_len(ANSWERS))))
-    shown = tasks if len(tasks) <= rows else [_current(tasks)]
-    lines = [_task_line(task, bar) for task in shown]
-    if len(tasks) > rows:
-        done = sum(task.done >= task.total for task in tasks)
-        answers = f"{sum(task.done for task in tasks)}/{sum(task.total for task in tasks)}"
-        begun = {answer.task for answer in state.map.answers if answer.status != "waiting"}
-        waiting = sum(task.done == 0 and task.name not in begun for task in tasks)
-        under_way = len(tasks) - done - waiting
-        words = f" {len(tasks)} tasks: {done} done, {under_way} under way, {waiting} not begun"
-        lines.append(f"{words:<{25 + bar}} {answers:>8}{ANSWERS}")
+    if len(tasks) <= rows:
+        bar = max(0, min(BAR, width - BESIDES_BAR - cell_len(right)))
+        marked = marked if len(tasks) > 1 else None
+        lines = [_task_line(task, precisions.get(task.name), task.name == marked, bar) for task in tasks]
+    else:
+        lines = [_all_tasks_line(tasks, width - cell_len(right) - 1), *_beside(tasks, precisions, marked, width)]
     lines[0] = both_ends(lines[0], right, width)
-    return [fit(line, width) for line in lines[: max(1, rows)]]
+    return [fit(line, width) for line in lines]
 
 
-def _current(tasks: list[TaskView]) -> TaskView:
-    return next((task for task in tasks if task.done < task.total), tasks[-1])
+def _task_line(task: TaskView, precision: Value | None, marked: bool, width: int) -> str:
+    bar = progress_bar(_share(task.done, task.total), width)
+    mark = CURSOR_ROW if marked else " "
+    return f"{mark}{visible(task.name, 23):<23} {bar} {f'{task.done}/{task.total}':>8}  {known(precision):>4}"
 
 
-def _task_line(task: TaskView, width: int) -> str:
-    bar = progress_bar(task.done / task.total if task.total else 1.0, width)
-    return f" {visible(task.name, 23):<23} {bar} {f'{task.done}/{task.total}':>8}"
+def _all_tasks_line(tasks: list[TaskView], width: int) -> str:
+    """Return the progress of all tasks together and of the one at work, with a bar where there is room."""
+    done, total = sum(task.done for task in tasks), sum(task.total for task in tasks)
+    current = next((task for task in tasks if task.done < task.total), None)
+    at_work = f" · {visible(current.name, 23)} {current.done}/{current.total}" if current is not None and done else ""
+    for answers in (f"{done}/{total} answers", f"{done}/{total}"):
+        left, rest = f" {len(tasks)} tasks ", f"{answers}{at_work}"
+        if (room := width - cell_len(left) - cell_len(rest)) >= 0:
+            bar = min(BAR, room - 1)
+            return left + (f"{progress_bar(_share(done, total), bar)} " if bar >= BAR // 4 else "") + rest
+    return f" {done}/{total}{at_work}"
+
+
+def _beside(tasks: list[TaskView], precisions: Mapping[str, Value], marked: str | None, width: int) -> list[str]:
+    """Return every task's name and precision beside each other: in one line, or in two under each other."""
+    numbers = [known(precisions.get(task.name)) for task in tasks]
+    marks = [CURSOR_ROW if task.name == marked else " " for task in tasks]
+    names = [visible(task.name, 23) for task in tasks]
+    whole = [f"{mark}{name} {number}" for mark, name, number in zip(marks, names, numbers, strict=True)]
+    if cell_len(" ".join(whole)) <= width:
+        return [" ".join(whole)]
+    columns = -(-len(tasks) // 2)
+    room = max(LEAST_NAME, width // columns - len("> .00 "))
+    cut = [
+        f"{mark}{set_cell_size(fit(name, room), room)} {number:<4}"
+        for mark, name, number in zip(marks, names, numbers, strict=True)
+    ]
+    return ["".join(cut[:columns]), "".join(cut[columns:])]
+
+
+def _share(done: int, total: int) -> float:
+    return done / total if total else 1.0
+
+
+def known(value: Value | None) -> str:
+    """Return a share with two digits, a dash where it is undefined, and … where it is not measured yet."""
+    return "…" if value is None else "–" if value.value is None else short(value.value)
 
 
 def progress_bar(fraction: float, width: int) -> str:
@@ -129,25 +174,67 @@ def clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def metric_lines(measured: Measured | None, session: RunSession, width: int) -> tuple[str, str]:
-    """Return the running metrics in two lines: values with intervals, and what they rest on."""
-    choice = session.choice
+def metric_lines(session: RunSession, width: int) -> tuple[str, str]:
+    """Return the running metrics in two lines: values with intervals, and what they rest on.
+
+    What must end before they are those of all that is shown stands before them, or, without any, in their place.
+    """
+    choice, measured, waiting = session.choice, session.measured, session.waiting_for
     tasks = len(session.state.view.tasks)
     about = visible(choice.task, 24) if choice.task else f"{tasks} tasks" if tasks > 1 else ""
-    if measured is None or not measured.answers:
-        return " precision –  ECE –  AUROC –", f" {about or 'nothing measured yet'}"
-    missing = 0 if choice.task else tasks - min(measured.tasks.values())
-    numbers = (_measured(measured, "precision"), _measured(measured, "ece"), _measured(measured, "auroc_macro"))
-    micro = f"micro {_measured(measured, 'auroc_micro')} ({measured.micro}/{measured.answers})"
-    rest = [about + (f" ({missing} undefined)" if missing else "")] if about else []
-    if measured.left_out:
-        rest.append(f"{measured.left_out} left out")
-    first = " precision {}  ECE {}  AUROC macro {}".format(*numbers)
-    second = f" {' · '.join((micro, f'n {measured.units:,} in {measured.answers:,} answers', *rest))}"
-    if max(cell_len(first), cell_len(second)) > width:
-        first = " prec. {} ECE {} AUROC {}".format(*numbers)
-        second = f" {' · '.join((micro, f'n {measured.units:,}', *rest))}"
-    return fit(first, width), fit(second, width)
+    if session.reading:
+        measured = None
+    if measured is None:
+        return " precision …  ECE …  AUROC …", _joined(waiting, about)
+    if not measured.answers:
+        none = waiting or f"no {choice.kind} with a confidence yet"
+        return " precision –  ECE –  AUROC –", _joined(none, about)
+    if about and not choice.task and (some := measured.tasks["precision"]) < tasks:
+        about = f"{some} of {about}"
+    left_out = f"{measured.left_out} left out" if measured.left_out else ""
+    base = f"{measured.micro}/{measured.answers}"
+    answers = f"n {measured.units:,} in {_count(measured.answers, 'answer')}"
+    names = ("precision", "ece", "auroc_macro")
+    numbers = [_measured(measured, name) for name in names]
+    of_tasks = [f"{number}{_of_tasks(measured, name)}" for number, name in zip(numbers, names, strict=True)]
+    first = _first_fitting(
+        width,
+        " precision ↑ {}  ECE ↓ {}  AUROC macro ↑ {}".format(*of_tasks),
+        " precision {}  ECE {}  AUROC macro {}".format(*of_tasks),
+        " prec. ↑ {}  ECE ↓ {}  AUROC ↑ {}".format(*of_tasks),
+        " prec. {} ECE {} AUROC {}".format(*of_tasks),
+        " prec. {} ECE {} AUROC {}".format(*numbers),
+    )
+    micro = f"{_measured(measured, 'auroc_micro')} ({base})"
+    of = _of_tasks(measured, "auroc_micro")
+    few = f"n {measured.units:,}"
+    second = _first_fitting(
+        width,
+        _joined(waiting, f"micro ↑ {micro}{of}", answers, about, left_out),
+        _joined(waiting, f"micro {micro}{of}", answers, about, left_out),
+        _joined(waiting, f"micro {micro}{of}", few, about, left_out),
+        _joined(waiting, f"micro {micro}{of}", few, left_out),
+    )
+    return first, second
+
+
+def _joined(*parts: str) -> str:
+    return f" {' · '.join(filter(None, parts))}"
+
+
+def _first_fitting(width: int, *texts: str) -> str:
+    """Return the first text that fits, the last one cut where none does."""
+    return next((text for text in texts if cell_len(text) <= width), fit(texts[-1], width))
+
+
+def _of_tasks(measured: Measured, name: str) -> str:
+    """Say of how many tasks a mean is, where it is undefined in some that have units."""
+    count, whole = measured.tasks[name], measured.tasks["precision"]
+    return f" of {_count(count, 'task')}" if 0 < count < whole else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _measured(measured: Measured, name: str) -> str:
@@ -170,14 +257,16 @@ def short(value: float) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def legend_words(state: LiveState, following: bool, reading: bool, room: int) -> tuple[str, str]:
-    """Return the legend left and right of the shades; where ``room`` is too small for both, without ornament."""
+def legend_words(state: LiveState, following: bool, reading: bool, room: int) -> tuple[str, str, str]:
+    """Return the legend left and right of the shades, and the heads of the columns of the map where they have room."""
     scale = SHADE_SCALES[state.map.function].formula
     place = "reading …" if reading else "newest below" if following else "end follows"
     left, right = f"── {state.map.kind}s ── {scale} 0 ", f" 1 ── {place} ──"
-    if cell_len(left) + cell_len(right) <= room:
-        return left, right
-    return f"{state.map.kind}s {scale} 0 ", f" 1 {place} "
+    short_left, short_right = f"{state.map.kind}s {scale} 0 ", f" 1 {place} "
+    for words in ((left, right, HEADS), (short_left, short_right, HEADS), (left, right, "")):
+        if cell_len("".join(words)) <= room:
+            return words
+    return short_left, short_right, ""
 
 
 def rule(title: str, width: int) -> str:
@@ -193,9 +282,9 @@ def answer_heading(answer: AnswerCells) -> str:
     return f"{visible(answer.task, 24)} · answer {answer.position + 1}"
 
 
-def answer_sentence(answer: AnswerCells) -> str:
-    """Say where an answer without units stands, and what can be done."""
-    words = "failed" if answer.status == "failed" else without_units(answer)
+def answer_sentence(answer: AnswerCells, kind: str) -> str:
+    """Say where an answer without units of a kind stands, and what can be done."""
+    words = "failed" if answer.status == "failed" else without_units(answer, kind)
     return f"{words}; x cancels it." if answer.status in CANCELLABLE else f"{words}."
 
 
@@ -205,7 +294,7 @@ def instead_of_a_unit(state: LiveState) -> str:
         return "The model is being loaded."
     count = sum(len(answer.units[state.map.kind]) for answer in state.map.answers)
     if count:
-        return f"{count:,} {state.map.kind}s. Arrows choose one, w the next wrong one, c the surest wrong one."
+        return f"{count:,} {state.map.kind}s. Arrows choose one, w the next error, c the surest errors."
     if not state.computing and state.log:
         return visible(state.log[-1], 200)
     if state.phase == "reading":

@@ -50,7 +50,7 @@ class Legend(Widget):
     def __init__(self) -> None:
         """Start without words."""
         super().__init__(id="legend")
-        self.words = ("", "")
+        self.words = ("", "", "")
         self.mode = DrawingMode.COLOUR
 
     @property
@@ -71,10 +71,10 @@ class Legend(Widget):
     def render_line(self, y: int) -> Strip:
         """Draw the one line."""
         width = self.size.width
-        left, right = self.words
+        left, right, heads = self.words
         segments = [Segment(f" {left}", Style(bold=True)), *self._shades()]
         used = sum(segment.cell_length for segment in segments)
-        segments.append(Segment(right.ljust(max(0, width - used), "─"), Style(bold=True)))
+        segments.append(Segment(right.ljust(max(0, width - used - len(heads)), "─") + heads, Style(bold=True)))
         return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
 
 
@@ -163,7 +163,6 @@ class LiveScreen(Screen[None]):
         if session is None:
             return
         changes = session.pull()
-        self._offer_another_environment(session)
         for message in changes.messages:
             self.salt.say(message, severity="warning")
         self._changed |= changes.generations
@@ -171,6 +170,7 @@ class LiveScreen(Screen[None]):
         if not self.is_active:
             self._stale = True
             return
+        self._offer_another_environment(session)
         self._ticks += 1
         # Stored answers come by the hundred; laying out thirty times a second would cost more than reading them.
         if session.reading and self.map.map.height > self.map.size.height and self._ticks % TICKS_WHILE_READING:
@@ -211,6 +211,7 @@ class LiveScreen(Screen[None]):
         self._session = session
         self.map.show_map(shown, follow=session is not None and session.computing)
         self._draw_all()
+        self._draw_log()
 
     def _count(self) -> None:
         """Draw what changes with time, and measure."""
@@ -221,8 +222,7 @@ class LiveScreen(Screen[None]):
         self._draw_title()
         self._draw_numbers()
         self._draw_sentence()
-        if self.query_one("#log").display:
-            self._draw_log()
+        self._draw_log()
 
     def on_screen_resume(self) -> None:
         """Draw what was missed."""
@@ -257,9 +257,15 @@ class LiveScreen(Screen[None]):
         if can != self._can:
             self._can = can
             self.refresh_bindings()
-        rows = TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
         self._set("title", live_lines.title_line(session, self.size.width))
-        self._set("tasks", "\n".join(live_lines.task_lines(session.state, rows, self.size.width)))
+        self._draw_tasks(session)
+
+    def _draw_tasks(self, session: RunSession) -> None:
+        rows = TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
+        cursor = self.map.cursor
+        marked = None if cursor is None else session.state.map.answers[cursor.answer].task
+        lines = live_lines.task_lines(session.state, session.precisions, marked, rows, self.size.width)
+        self._set("tasks", "\n".join(lines))
 
     def _draw_legend(self) -> None:
         session = self._session
@@ -274,7 +280,7 @@ class LiveScreen(Screen[None]):
     def _draw_numbers(self) -> None:
         session = self._session
         if session is not None:
-            self._set("metrics", "\n".join(live_lines.metric_lines(session.measured, session, self.size.width)))
+            self._set("metrics", "\n".join(live_lines.metric_lines(session, self.size.width)))
 
     def _draw_sentence(self) -> None:
         session, cursor = self._session, self.map.cursor
@@ -288,11 +294,9 @@ class LiveScreen(Screen[None]):
         answer = session.state.map.answers[cursor.answer]
         if len(session.state.map.cells(cursor.answer)):
             unit = session.describe_unit(cursor)
-            rank = self.map.surest_rank
-            title = heading(unit)
-            words = (f"no. {rank} of the surest wrong, " if rank else "") + sentence(unit)
+            title, words = heading(unit), sentence(unit, self.map.surest_rank)
         else:
-            title, words = live_lines.answer_heading(answer), live_lines.answer_sentence(answer)
+            title, words = live_lines.answer_heading(answer), live_lines.answer_sentence(answer, session.state.map.kind)
         self._sentence = f"{title}: {words}"
         self._set("unit", live_lines.rule(title, self.size.width))
         self._say_words(words)
@@ -301,18 +305,22 @@ class LiveScreen(Screen[None]):
         self._set("sentence", live_lines.two_rows(words, self.size.width - 2))
 
     def _draw_log(self) -> None:
-        session = self._session
-        if session is not None:
+        session, log = self._session, self.query_one("#log")
+        if log.display:
             height = self.size.height
             rows = TALL_LOG_ROWS if height >= TALL else LOG_ROWS if height >= LOW else LOW_LOG_ROWS
-            self.query_one("#log").styles.height = rows + 1
-            lines = live_lines.log_lines(session, rows)
+            log.styles.height = rows + 1
+            path = None if session is None else session.log_path
+            log.border_title = Content("" if path is None else visible(str(path)))
+            lines = [] if session is None else live_lines.log_lines(session, rows)
             self._set("log", "\n".join(f" {fit(line, self.size.width - 2)}" for line in lines))
 
     def _cursor_moved(self) -> None:
         """Say what is under the cursor."""
         self._draw_sentence()
         self._draw_legend()
+        if self._session is not None:
+            self._draw_tasks(self._session)
 
     def on_resize(self) -> None:
         """Cut the lines to the new width."""
@@ -378,9 +386,6 @@ class LiveScreen(Screen[None]):
         """Open or close the log."""
         log = self.query_one("#log")
         log.display = not log.display
-        session = self._session
-        path = None if session is None or session.log_path is None else session.log_path
-        log.border_title = Content("" if path is None else visible(str(path)))
         self._draw_log()
 
     def action_cancel_answer(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from salt_tui.app.answer_cells import FUNCTIONS, KINDS, STATUS_CODES, AnswerCells
+from salt_tui.app.answer_cells import FUNCTIONS, KINDS, AnswerCells
 from salt_tui.app.atom_map import AtomMap
 from salt_tui.display.run_view import RunView
 from salt_tui.runner.events import (
@@ -149,9 +149,6 @@ class LiveState:
         cells.add(event.status, event.line, [event.confidences.get(name) for name in FUNCTIONS])
         if cells.texts is not None:
             cells.texts.append((event.text, event.reference))
-        if event.kind == "atom":
-            answer.generated += event.status != "missing"
-            answer.correct += event.status == "correct"
         changes.generations.add(event.generation)
 
     def _follow(self, event: TokenArrived | PromptEvaluated | AnswerFinished, changes: Changes) -> None:
@@ -164,7 +161,7 @@ class LiveState:
         elif isinstance(event, PromptEvaluated):
             answer.status, answer.prompt_done, answer.prompt_total = "prompt", event.done, event.total
         else:
-            answer.status, answer.correct, answer.generated = event.answer_status, event.correct, event.generated
+            answer.status = event.answer_status
             answer.drop_texts()
             changes.progress = True
         changes.generations.add(event.generation)
@@ -208,9 +205,6 @@ class LiveState:
         for kind in KINDS:
             units = stored.units[kind]
             answer.units[kind].fill(units.statuses, units.lines, units.values)
-        atoms = answer.units["atom"].statuses
-        answer.generated = len(atoms) - atoms.count(STATUS_CODES["missing"])
-        answer.correct = atoms.count(STATUS_CODES["correct"])
         self.map.add(answer)
 
     # --- the user -----------------------------------------------------------------------------------------------

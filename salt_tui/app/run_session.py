@@ -29,6 +29,8 @@ from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import RESUMABLE, UnitKind, UnitRecord
 from salt_tui.store.results import StoredRun
 from salt_tui.store.unit_stream import AnswerUnits
+from scoring.labels import CONFIDENCE_STATUSES
+from scoring.value import Value
 
 PULL_SECONDS = 0.008
 """Longest time that one pull spends on stored answers, so that 30 pulls a second leave room for keys."""
@@ -60,6 +62,7 @@ class RunSession:
         self.log_path: Path | None = None
         self.task: str | None = None
         self.reading = False
+        self._read_answers = 0
         self._background: BackgroundRun | None = None
         self._reader: StoredRunReader | None = None
         self._refusal_taken = False
@@ -140,6 +143,7 @@ class RunSession:
             piece = reader.mailbox.popleft()
             if isinstance(piece, AnswerUnits):
                 self.state.add_stored(piece)
+                self._read_answers += 1
                 changes.generations.add(piece.generation)
             elif isinstance(piece, ReadingEnded):
                 self.reading = False
@@ -231,13 +235,34 @@ class RunSession:
         return self.task
 
     def measure(self) -> None:
-        """Begin to measure when it is time."""
-        self._measurement.update(self.state.map.answers, self.state.map.version, self.choice)
+        """Begin to measure when it is time; a stored run is measured when all of it was read."""
+        if not self.reading:
+            atom_map = self.state.map
+            self._measurement.update(atom_map.answers, atom_map.version, self.choice, rest=self.computing)
 
     @property
     def measured(self) -> Measured | None:
         """The last numbers of the present choice."""
         return self._measurement.result(self.choice)
+
+    @property
+    def precisions(self) -> dict[str, Value]:
+        """The last measured precision of every task, at the present granularity."""
+        return self._measurement.precisions(self.state.map.kind)
+
+    @property
+    def waiting_for(self) -> str:
+        """What must end before the numbers are those of all that is shown; empty while answers are being written."""
+        if self.reading:
+            started = self.state.view.started
+            total = 0 if started is None else sum(task.done for task in started.tasks)
+            return f"reading {min(self._read_answers, total)}/{total} answers …" if total else "reading …"
+        if self._measurement.failure is not None:
+            return "not measured"
+        newest = self._measurement.is_newest(self.state.map.version, self.choice)
+        if newest or (self.measured is not None and self.state.phase in {"running", "stopping"}):
+            return ""
+        return "measuring …"
 
     def wait_for_measurement(self, timeout: float) -> None:
         """Wait for a measurement at work."""
@@ -250,7 +275,8 @@ class RunSession:
         text, reference = self._unit_texts(place)
         line = cells.lines[place.unit]
         value = cells.value(place.unit, COLUMNS[atom_map.function])
-        measured = self.measured
+        status = cells.status(place.unit)
+        measured = self.measured if status in CONFIDENCE_STATUSES else None
         return DescribedUnit(
             task=answer.task,
             answer=answer.position,
@@ -260,7 +286,7 @@ class RunSession:
             column=cells.lines[: place.unit].count(line),
             text=text,
             reference=reference,
-            status=cells.status(place.unit),
+            status=status,
             function=atom_map.function,
             value=value,
             surer_than=None

@@ -1,13 +1,15 @@
 """The numbers under the map: precision, ECE and AUROC so far, with n and intervals, measured beside the screen.
 
 A thread measures a copy of the units, at most every half second and never for more than a fifth of the time; the
-screen reads the last result.  Values are those of `scoring`, on all answers that count.
+screen reads the last result and whether anything came after it.  Values are those of `scoring`, on all answers that
+count.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -61,13 +63,13 @@ class Measured:
 
     Attributes:
         units: units with a confidence that were measured.
-        answers: answers that count.
+        answers: answers that hold one.
         left_out: answers that do not count.
-        micro: answers with both right and wrong units, the base of ``auroc_micro``.
+        micro: those of ``answers`` with both right and wrong units, the base of ``auroc_micro``.
         values: by name of `NAMES`: the mean over tasks, each task equal.
         intervals: 95 % percentile bootstrap over answers, absent where there is none.
         tasks: how many tasks have a value, by name.
-        ordered: by task, every value with a confidence, oriented so that higher is surer, ascending.
+        ordered: by task, the confidences of ``units``, oriented so that higher is surer, ascending.
     """
 
     units: int
@@ -115,7 +117,7 @@ def copy_units(answers: Sequence[AnswerCells], kind: str, function: str) -> tupl
             left_out += 1
             continue
         cells = answer.units[kind]
-        if answer.status in {"waiting", "prompt", "open"} or not len(cells):
+        if not _counts(answer, kind):
             continue
         statuses, values, counts = parts.setdefault(answer.task, ([], [], []))
         codes, column_values = bytes(cells.statuses), cells.values[column :: len(FUNCTIONS)]
@@ -136,20 +138,36 @@ def copy_units(answers: Sequence[AnswerCells], kind: str, function: str) -> tupl
     return tasks, left_out
 
 
+def _counts(answer: AnswerCells, kind: str) -> bool:
+    return answer.status not in {"waiting", "prompt", "open", *LEFT_OUT} and len(answer.units[kind]) > 0
+
+
+def task_precisions(answers: Sequence[AnswerCells], kind: str) -> dict[str, Value]:
+    """Return the precision of every task that has a unit of a kind in an answer that counts, units pooled."""
+    statuses: dict[str, Counter[str]] = {}
+    for answer in answers:
+        if _counts(answer, kind):
+            counter = statuses.setdefault(answer.task, Counter())
+            for status, code in STATUS_CODES.items():
+                counter[status] += answer.units[kind].statuses.count(code)
+    return {task: UnitCounts(**counter).precision for task, counter in statuses.items()}
+
+
 def measure(tasks: dict[str, TaskUnits], left_out: int, function: str, draws: int = DRAWS) -> Measured:
     """Measure copied units; the interval of a mean draws the answers of every task by themselves."""
     entry = CONFIDENCE_FUNCTIONS[function]
     probability = not entry.needs_calibration
     sorted_tasks = {task: _sort(units, entry, probability=probability) for task, units in tasks.items()}
-    size = sum(int(_COUNTED[units.status].sum()) for units in tasks.values())
+    size = sum(units.size for units in sorted_tasks.values())
     by_task = {task: _values(units, None, probability) for task, units in sorted_tasks.items()}
     means = {name: mean_over_tasks({task: values[name] for task, values in by_task.items()}) for name in NAMES}
     intervals: dict[str, tuple[float, float]] = {}
-    if size <= DRAWN_UNITS and all(units.answers > 1 for units in tasks.values()):
-        intervals = _intervals(sorted_tasks, probability, draws)
+    if size <= DRAWN_UNITS:
+        drawn = [name for name in NAMES if _has_spread(name, sorted_tasks, by_task)]
+        intervals = _intervals(sorted_tasks, drawn, probability, draws)
     return Measured(
         units=size,
-        answers=sum(units.answers for units in tasks.values()),
+        answers=sum(len(units.present) for units in sorted_tasks.values()),
         left_out=left_out,
         micro=sum(units.micro for units in sorted_tasks.values()),
         values={name: _shared_reason(mean) for name, mean in means.items()},
@@ -166,7 +184,20 @@ def _shared_reason(mean: TaskMean) -> Value:
 
 
 def _ordered(tasks: dict[str, TaskUnits], entry: ConfidenceFunction) -> dict[str, NDArray[np.float64]]:
-    return {task: np.sort(entry.oriented(units.value[~np.isnan(units.value)])) for task, units in tasks.items()}
+    return {task: np.sort(entry.oriented(units.value[_known(units)])) for task, units in tasks.items()}
+
+
+def _known(units: TaskUnits) -> NDArray[np.bool_]:
+    return _COUNTED[units.status] & ~np.isnan(units.value)
+
+
+def _has_spread(name: str, tasks: dict[str, _SortedTask], by_task: dict[str, dict[str, Value]]) -> bool:
+    """Return whether every task of a mean has two answers to draw from: one answer, or a mean that holds it, has none.
+
+    The rule of the report; of micro AUROC the answers that it is the mean of count.
+    """
+    answers = [task.drawn_from(name) for label, task in tasks.items() if by_task[label][name].value is not None]
+    return min(answers, default=0) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +209,22 @@ class _SortedTask:
         present: numbers of the answers that have one, shape ``(columns.generations,)``.
         counts: units by answer and status, shape ``(answers, statuses)``.
         micro: answers with both right and wrong units.
+        size: units with a confidence.
     """
 
     columns: SortedColumns
     present: NDArray[np.int64]
     counts: NDArray[np.int64]
     micro: int
+    size: int
+
+    def drawn_from(self, name: str) -> int:
+        """Return how many answers the value of a metric rests on."""
+        return {"precision": len(self.counts), "auroc_micro": self.micro}.get(name, len(self.present))
 
 
 def _sort(units: TaskUnits, entry: ConfidenceFunction, *, probability: bool) -> _SortedTask:
-    known = _COUNTED[units.status] & ~np.isnan(units.value)
+    known = _known(units)
     scores = np.clip(units.value[known], 0.0, 1.0) if probability else entry.oriented(units.value[known])
     right = units.status[known] == STATUS_CODES["correct"]
     counts = np.zeros((units.answers, len(UNIT_STATUSES)), dtype=np.int64)
@@ -199,6 +236,7 @@ def _sort(units: TaskUnits, entry: ConfidenceFunction, *, probability: bool) -> 
         np.unique(units.answer[known]),
         counts,
         int(classes.all(axis=1).sum()),
+        int(known.sum()),
     )
 
 
@@ -214,17 +252,19 @@ def _values(task: _SortedTask, times: NDArray[np.int64] | None, probability: boo
     return values
 
 
-def _intervals(tasks: dict[str, _SortedTask], probability: bool, draws: int) -> dict[str, tuple[float, float]]:
+def _intervals(
+    tasks: dict[str, _SortedTask], names: Sequence[str], probability: bool, draws: int
+) -> dict[str, tuple[float, float]]:
     generator = np.random.default_rng(SEED)
-    found: dict[str, list[float]] = {name: [] for name in NAMES}
-    for _ in range(draws):
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(draws if names else 0):
         time.sleep(GIVE_WAY_SECONDS)
         values = {}
         for name, task in tasks.items():
             number = len(task.counts)
             times = np.bincount(generator.integers(0, number, size=number), minlength=number)
             values[name] = _values(task, times, probability)
-        for metric in NAMES:
+        for metric in names:
             mean = mean_over_tasks({name: value[metric] for name, value in values.items()}).mean.value
             if mean is not None:
                 found[metric].append(mean)
@@ -248,31 +288,42 @@ class RunningMeasurement:
         self._clock = clock
         self._thread: threading.Thread | None = None
         self._asked: tuple[int, Choice] | None = None
-        self._result: tuple[Choice, Measured] | None = None
+        self._result: tuple[int, Choice, Measured] | None = None
+        self._precisions: tuple[str, dict[str, Value]] | None = None
         self._not_before = 0.0
         self.failure: str | None = None
 
     def result(self, choice: Choice) -> Measured | None:
         """Return the last result for a choice, None while there is none."""
-        return self._result[1] if self._result is not None and self._result[0] == choice else None
+        result = self._result
+        return result[2] if result is not None and result[1] == choice else None
 
-    def update(self, answers: Sequence[AnswerCells], version: int, choice: Choice) -> None:
+    def is_newest(self, version: int, choice: Choice) -> bool:
+        """Return whether the last result is for a choice and that version of the map."""
+        return self._result is not None and self._result[:2] == (version, choice)
+
+    def precisions(self, kind: str) -> dict[str, Value]:
+        """Return the last measured precision of every task that has a unit of that kind."""
+        return self._precisions[1] if self._precisions is not None and self._precisions[0] == kind else {}
+
+    def update(self, answers: Sequence[AnswerCells], version: int, choice: Choice, *, rest: bool = True) -> None:
         """Begin to measure when something changed and enough time has passed.
 
         Args:
             answers: of the map.
             version: of the map.
             choice: what to measure.
+            rest: whether more is to come, so that measuring must leave time for other things.
         """
         if self._thread is not None and self._thread.is_alive():
             return
-        waiting = self._clock() < self._not_before and self._asked is not None and self._asked[1] == choice
+        same = self._asked is not None and self._asked[1] == choice
+        waiting = rest and same and self._clock() < self._not_before
         if (version, choice) == self._asked or waiting:
             return
         self._asked = (version, choice)
-        copy = [answer for answer in answers if choice.task is None or answer.task == choice.task]
         # No daemon: one that is inside numpy's sorting when the interpreter ends aborts the process.
-        self._thread = threading.Thread(target=self._work, args=(copy, choice), name="metrics")
+        self._thread = threading.Thread(target=self._work, args=(list(answers), version, choice), name="metrics")
         self._thread.start()
 
     def wait(self, timeout: float) -> None:
@@ -280,11 +331,13 @@ class RunningMeasurement:
         if self._thread is not None:
             self._thread.join(timeout)
 
-    def _work(self, answers: Sequence[AnswerCells], choice: Choice) -> None:
+    def _work(self, answers: Sequence[AnswerCells], version: int, choice: Choice) -> None:
         begun = self._clock()
+        chosen = [answer for answer in answers if choice.task is None or answer.task == choice.task]
         try:
-            tasks, left_out = copy_units(answers, choice.kind, choice.function)
-            self._result = choice, measure(tasks, left_out, choice.function)
+            self._precisions = choice.kind, task_precisions(answers, choice.kind)
+            tasks, left_out = copy_units(chosen, choice.kind, choice.function)
+            self._result = version, choice, measure(tasks, left_out, choice.function)
             self.failure = None
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"

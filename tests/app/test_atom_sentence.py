@@ -18,7 +18,7 @@ WRONG = DescribedUnit(
 def test_a_confidently_wrong_atom() -> None:
     assert heading(WRONG) == "maze · answer 10 · atom 4 · row 1 column 4"
     assert sentence(WRONG) == (
-        "confidently wrong: said “18”, right is “−18”: wrong. max_probability 0.97, surer than 92% of its task's atoms."
+        "confidently wrong, max_probability 0.97, surer than 92% of its task. Said “18”, right is “−18”."
     )
 
 
@@ -27,17 +27,17 @@ def test_a_confidently_wrong_atom() -> None:
     [
         (
             {"status": "correct", "value": 0.3},
-            "right but unsure: said “18”: right. max_probability 0.3, surer than 92% of its task's atoms.",
+            "right but unsure, max_probability 0.3, surer than 92% of its task. Said “18”.",
         ),
-        ({"status": "missing", "text": None, "value": None}, "nothing said, right is “−18”: missing."),
+        ({"status": "missing", "text": None, "value": None}, "missing. Nothing said, right is “−18”."),
         (
             {"status": "redundant", "reference": None, "value": 0.2, "surer_than": None},
-            "said “18”, where the answer should have ended: redundant. max_probability 0.2.",
+            "redundant, max_probability 0.2. Said “18”, where the answer should have ended.",
         ),
-        ({"status": "abstained", "text": "DK", "value": None}, "said “DK” instead of “−18”: abstained."),
+        ({"status": "abstained", "text": "DK", "value": None}, "abstained. Said “DK” instead of “−18”."),
         (
             {"function": "perplexity", "value": 1.01, "surer_than": None},
-            "said “18”, right is “−18”: wrong. perplexity 1.01 (lower is surer).",
+            "wrong, perplexity 1.01 (lower is surer). Said “18”, right is “−18”.",
         ),
     ],
 )
@@ -54,8 +54,20 @@ def test_only_the_top_tenth_of_the_task_is_confidently_wrong(share: float | None
     assert ("confidently wrong" in sentence(replace(WRONG, surer_than=share))) is said
 
 
+def test_the_place_among_the_surest_errors_comes_first_and_the_end_of_the_list_is_said() -> None:
+    redundant = replace(WRONG, status="redundant", reference=None)
+    assert sentence(redundant, (2, 7)).startswith("no. 2 of the surest errors: redundant, confidently wrong, max_p")
+    assert sentence(redundant, (7, 7)).startswith("no. 7 of the surest errors, the last listed: redundant, ")
+
+
+def test_verdict_confidence_and_rank_fit_the_least_width() -> None:
+    words = sentence(replace(WRONG, status="redundant", surer_than=0.99, text="a" * 99), (100, 200))
+    assert words.index(" Said") <= 2 * 58
+
+
 def test_hostile_and_wide_text_is_spelled_out_and_cut_and_the_verdict_stays() -> None:
     words = sentence(replace(WRONG, text="[/red]\x1b]0;x\x07" + "a" * 10_000, reference="漢" * 50, task="t\u202e"))
-    assert words.startswith("confidently wrong: said “[/red]\\x1b]0;x\\x07a…”, right is “漢漢漢漢漢漢漢漢漢…”: wrong.")
+    assert words.startswith("confidently wrong, max_probability 0.97, surer than 92%")
+    assert words.endswith("Said “[/red]\\x1b]0;x\\x07a…”, right is “漢漢漢漢漢漢漢漢漢…”.")
     assert cell_len(words) <= 2 * 78
     assert "\\u202e" in heading(replace(WRONG, task="t\u202e"))

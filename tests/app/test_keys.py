@@ -76,7 +76,7 @@ def test_keys_of_the_map(stored: Path) -> None:
         assert heatmap.cursor == heatmap.map.surest_wrong()[0]
         await press(pilot, "map.surest_wrong")
         assert heatmap.cursor == heatmap.map.surest_wrong()[1]
-        assert "no. 2 of the surest wrong, " in screen_text(app)
+        assert "no. 2 of the surest errors: " in screen_text(app)
         await press(pilot, "map.surest_wrong_back")
         assert heatmap.cursor == heatmap.map.surest_wrong()[0]
         assert not heatmap.following

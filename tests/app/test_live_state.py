@@ -19,7 +19,7 @@ from tests.app.unit_events import answer_events, scored, started, state_of
 def test_atoms_and_lines_are_kept_with_what_was_said() -> None:
     state = state_of(started(), *answer_events(1, 0, ["·×", "-"], status=None))
     answer = state.map.answers[0]
-    assert (answer.status, answer.correct, answer.generated) == ("streaming", 1, 2)
+    assert (answer.status, answer.units["atom"].correct, answer.units["atom"].generated) == ("streaming", 1, 2)
     assert [answer.units["atom"].status(unit) for unit in range(3)] == ["correct", "wrong", "missing"]
     assert answer.units["atom"].texts == [("a0", "a0"), ("a1", "b1"), (None, "b2")]
     assert answer.units["atom"].value(2, 0) is None
@@ -37,7 +37,7 @@ def test_a_withdrawn_region_disappears_and_the_new_one_is_counted() -> None:
     answer = state.map.answers[0]
     assert len(answer.units["atom"]) == 1
     assert len(answer.units["line"]) == 0
-    assert (answer.correct, answer.generated) == (1, 1)
+    assert (answer.units["atom"].correct, answer.units["atom"].generated) == (1, 1)
     assert state.map.height == 2
 
 
@@ -75,7 +75,7 @@ def test_a_stored_answer_fills_a_place_but_never_replaces_one_that_is_being_writ
     }
     state.add_stored(AnswerUnits(3, "maze", 2, "complete", 9, stored))
     state.add_stored(AnswerUnits(5, "maze", 0, "complete", 9, stored))
-    assert [(answer.generation, answer.status, answer.generated) for answer in state.map.answers] == [
+    assert [(answer.generation, answer.status, answer.units["atom"].generated) for answer in state.map.answers] == [
         (3, "complete", 1),
         (5, "streaming", 1),
     ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import pytest
 
 from salt_tui.app.live_state import LiveState
-from salt_tui.app.running_metrics import Choice, RunningMeasurement, copy_units, measure
+from salt_tui.app.running_metrics import Choice, RunningMeasurement, copy_units, measure, task_precisions
 from scoring.metrics import evaluate_metrics
 from tests.app.unit_events import answer_events, scored, started, state_of
 
@@ -66,9 +68,62 @@ def test_the_share_of_less_sure_units_respects_the_direction() -> None:
     measured = measure(*copy_units(state().map.answers, "atom", "perplexity"), "perplexity")
     surest, least = (float(np.float32(1 / probability)) for probability in (0.95, 0.55))  # as cells hold them
     assert measured.surer_than("maze", least, "perplexity") == 0.0
-    assert measured.surer_than("maze", surest, "perplexity") == 7 / 9
+    assert measured.surer_than("maze", surest, "perplexity") == 6 / 8, "of two that are as sure, without the abstained"
     assert measured.surer_than("code", surest, "perplexity") == 5 / 7
     assert measured.surer_than("other", surest, "perplexity") is None
+
+
+def test_abstained_units_are_none_that_another_is_surer_than() -> None:
+    """As in `salt_tui.runner.reliability`: they have no confidence that counts."""
+    abstained = state_of(started(), *answer_events(1, 0, ["×?·"]))
+    measured = measure(*copy_units(abstained.map.answers, "atom", "max_probability"), "max_probability")
+    assert measured.surer_than("maze", float(np.float32(0.95)), "max_probability") == 1 / 2
+
+
+def test_answers_without_an_atom_that_was_said_are_not_counted_as_in_the_report() -> None:
+    empty = state_of(started(), *answer_events(1, 0, ["·×"]), *answer_events(2, 1, ["--"]), *answer_events(3, 2, ["·"]))
+    measured = measure(*copy_units(empty.map.answers, "atom", "max_probability"), "max_probability")
+    assert (measured.units, measured.answers, measured.micro) == (3, 2, 1)
+
+
+def test_there_is_no_interval_from_a_single_answer() -> None:
+    few = state_of(started(), *answer_events(1, 0, ["·×·"]), *answer_events(2, 1, ["···"]), *answer_events(3, 2, ["·"]))
+    measured = measure(*copy_units(few.map.answers, "atom", "max_probability"), "max_probability")
+    assert measured.values["auroc_micro"].value is not None
+    assert set(measured.intervals) == {"precision", "ece", "auroc_macro"}
+    few.apply(deque(answer_events(4, 3, ["×·"])))
+    measured = measure(*copy_units(few.map.answers, "atom", "max_probability"), "max_probability")
+    assert "auroc_micro" in measured.intervals
+    one = measure(*copy_units(few.map.answers[:1], "atom", "max_probability"), "max_probability")
+    assert one.intervals == {}
+
+
+def test_every_task_has_its_precision_whichever_is_measured() -> None:
+    precisions = task_precisions(state().map.answers, "atom")
+    assert {task: value.value for task, value in precisions.items()} == {"maze": 4 / 9, "code": 6 / 7}
+    assert task_precisions(state_of(started(), *answer_events(1, 0, ["--"])).map.answers, "atom")["maze"].value is None
+    measurement = RunningMeasurement()
+    measurement.update(state().map.answers, 1, Choice("atom", "max_probability", "code"))
+    measurement.wait(10)
+    assert set(measurement.precisions("atom")) == {"maze", "code"}
+    assert measurement.precisions("line") == {}
+
+
+def test_what_is_measured_last_is_known_to_be_the_newest_and_an_ended_run_does_not_rest() -> None:
+    now = 0.0
+    measurement = RunningMeasurement(lambda: now)
+    answers = state().map.answers
+    assert not measurement.is_newest(1, ATOMS)
+    measurement.update(answers[:1], 1, ATOMS)
+    measurement.wait(10)
+    assert measurement.is_newest(1, ATOMS)
+    assert not measurement.is_newest(2, ATOMS)
+    measurement.update(answers, 2, ATOMS)
+    measurement.wait(10)
+    assert not measurement.is_newest(2, ATOMS), "it rests"
+    measurement.update(answers, 2, ATOMS, rest=False)
+    measurement.wait(10)
+    assert measurement.is_newest(2, ATOMS)
 
 
 def test_units_that_are_as_sure_are_not_less_sure() -> None:

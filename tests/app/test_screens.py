@@ -46,7 +46,7 @@ def test_a_whole_run_at_the_design_size(script: Callable[..., Path], tmp_path: P
         assert lines[1].startswith(" kronecker_product")
         assert "4/4" in lines[1]
         assert any(line.startswith("── dna_translation") for line in lines)
-        assert "precision ." in lines[21]
+        assert "precision ↑ ." in lines[21]
         assert " in 8 answers" in lines[22]
 
     drive(scenario, tmp_path / "salt.db", request(script()))
@@ -503,7 +503,7 @@ def test_setup_and_live_lose_nothing_at_the_least_size(stored: Path) -> None:
         await pilot.pause(0.1)
         lines = screen_text(app).splitlines()
         assert "finished" in lines[0]
-        assert "prec. .61 [" in lines[-3]
+        assert "prec. ↑ .61 [" in lines[-3]
         assert "n 25 · 2 tasks (1 undefined)" in lines[-2]
         assert app.screen.query_one("#map").size.height >= 2
 

@@ -271,7 +271,7 @@ def test_no_more_colours_are_sent_than_the_terminal_has(stored: Path, variables:
         terminal.press("enter")
         terminal.wait_for("kronecker_product", 10)
         terminal.press("home", "w", "c")
-        terminal.wait_for("surest wrong")
+        terminal.wait_for("of the surest errors")
         terminal.press("q")
         assert terminal.wait_for_end() == 0
     assert "38;2;" not in terminal.written
