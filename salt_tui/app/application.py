@@ -23,12 +23,12 @@ from textual.signal import Signal
 from textual.widget import Widget
 
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
-from salt_tui.app.help_text import help_text
+from salt_tui.app.help_text import help_text, key_names_text
 from salt_tui.app.settings import keys_path, load_keys
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.app.size_cover import SizeCover
 from salt_tui.app.task_list import TaskList
-from salt_tui.app.terminal import MINIMUM_HEIGHT, MINIMUM_WIDTH, terminal_is_there
+from salt_tui.app.terminal import DESIGN_HEIGHT, DESIGN_WIDTH, MINIMUM_HEIGHT, MINIMUM_WIDTH, terminal_is_there
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.palette import DrawingMode
 from salt_tui.visible_text import visible
@@ -41,7 +41,9 @@ Severity = Literal["information", "warning", "error"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_SECONDS = 0.02
-DESIGN_WIDTH, DESIGN_HEIGHT = 80, 24
+TALL = 36
+"""From so many rows on lists grow."""
+TOAST_SECONDS = 4.0
 STOP_SECONDS = 2.0
 """Within this time after it was asked to stop the child has ended."""
 
@@ -90,14 +92,18 @@ class SaltApp(App[int]):
     DEFAULT_MODE = "setup"
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1,f2", "show_mode('setup')", "Setup", show=False, id="app.setup"),
-        Binding("2,f3", "show_mode('live')", "Live", show=False, id="app.live"),
-        Binding("3,f4", "show_mode('runs')", "Runs", show=False, id="app.runs"),
-        Binding("question_mark", "help", "Help", key_display="?", id="app.help"),
-        Binding("v", "drawing_mode", "Colours of the cells", show=False, id="app.drawing_mode"),
+        Binding("1,f2", "show_mode('setup')", "Setup", id="app.setup"),
+        Binding("2,f3", "show_mode('live')", "Live", id="app.live"),
+        Binding("3,f4", "show_mode('runs')", "Runs", id="app.runs"),
+        Binding("question_mark,f1", "help", "Help", id="app.help"),
+        Binding("K", "key_names", "Names of keys", id="app.key_names"),
+        Binding("v", "drawing_mode", "Colours of the cells", id="app.drawing_mode"),
         Binding("q", "quit", "Quit", id="app.quit"),
-        Binding("ctrl+c", "quit_now", "Quit without asking", show=False, priority=True, id="app.quit_now"),
-        Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True, id="app.suspend"),
+        Binding("ctrl+c", "quit_now", "Quit without asking", priority=True, id="app.quit_now"),
+        Binding("ctrl+z", "suspend_process", "Suspend", priority=True, id="app.suspend"),
+        # Reached where the screen's own key of that name can do nothing now.
+        Binding("r", "say_why_not('resume')", "Why nothing is resumed", id="why.not_resumed"),
+        Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.not_stopped"),
     ]
 
     def __init__(
@@ -107,7 +113,12 @@ class SaltApp(App[int]):
         super().__init__(ansi_color=None if mode is DrawingMode.COLOUR else True)
         # Every screen gets one class of each list, and the stylesheet goes by them.
         self.HORIZONTAL_BREAKPOINTS = [(0, "-too-narrow"), (MINIMUM_WIDTH, "-narrow"), (DESIGN_WIDTH, "-wide")]
-        self.VERTICAL_BREAKPOINTS = [(0, "-too-low"), (MINIMUM_HEIGHT, "-low"), (DESIGN_HEIGHT, "-high")]
+        self.VERTICAL_BREAKPOINTS = [
+            (0, "-too-low"),
+            (MINIMUM_HEIGHT, "-low"),
+            (DESIGN_HEIGHT, "-high"),
+            (TALL, "-tall"),
+        ]
         self.database = database
         self.mode = mode
         self.session: RunSession | None = None
@@ -159,8 +170,8 @@ class SaltApp(App[int]):
             keys, ignored = load_keys(set(binding_names()))
             self.set_keymap(keys)
             self._keys = keys
-            for line in ignored:
-                self.say(line, severity="warning")
+            if ignored:
+                self.say("; ".join(ignored), severity="warning")
         if self._request is not None:
             self.start_run(self._request)
         elif self._resume is not None:
@@ -361,20 +372,63 @@ class SaltApp(App[int]):
             self.session = self.computing
         self.switch_mode(mode)
 
+    def action_leave_live(self) -> None:
+        """Close the log of Live; go to the list of runs where it is closed."""
+        from salt_tui.app.live_screen import LiveScreen
+
+        if isinstance(self.screen, LiveScreen) and self.screen.query_one("#log").display:
+            self.screen.action_log()
+        else:
+            self.action_show_mode("runs")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave r and X alone on screens that have none."""
+        return self.current_mode in {"live", "runs"} if action == "say_why_not" else True
+
+    def action_say_why_not(self, what: str) -> None:
+        """Say why the run that is shown, or is under the cursor, is not resumed or not stopped."""
+        from salt_tui.app.runs_screen import RunsScreen
+        from salt_tui.app.runs_state import why_not
+
+        if isinstance(self.screen, RunsScreen):
+            chosen = self.screen.chosen
+            run, state = (None, "") if chosen is None else (chosen.run, chosen.state)
+        else:
+            run, state = (None, "") if self.session is None else (self.session.run, self.session.state.phase)
+        computing = self.computing
+        if run is None:
+            self.say("no run is chosen" if isinstance(self.screen, RunsScreen) else "no run is open")
+        elif what == "stop" and computing is not None and computing.computing and computing.run == run:
+            self.say(f"2 shows run {run}, X stops it there")
+        else:
+            self.say(why_not(what, run, state))
+
+    def action_key_names(self) -> None:
+        """List the names by which keys can be changed."""
+        if len(self.screen_stack) > 1:
+            return
+        named = [
+            (binding.id, self._keys.get(binding.id, binding.key), binding.tooltip or binding.description)
+            for owner in binding_owners()
+            for binding in owner.BINDINGS
+            if isinstance(binding, Binding) and binding.id
+        ]
+        self.push_screen(TextToRead("Names of keys", key_names_text(named, str(keys_path()))))
+
     def action_help(self) -> None:
         """Explain keys, glyphs, shades and metrics."""
-        if isinstance(self.screen, TextToRead):
+        if len(self.screen_stack) > 1:
             return
         self.push_screen(TextToRead("Help", help_text(self.key_groups(), self.mode, str(keys_path()))))
 
-    def key_groups(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
-        """Return keys, what they do and the binding's id, by part, of what the screen shows."""
-        groups: dict[str, list[tuple[str, str, str]]] = {}
+    def key_groups(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return keys and what they do, by part, of what the screen shows."""
+        groups: dict[str, list[tuple[str, str]]] = {}
         for binding, _ in self._bindings_of(self.screen):
             part = PARTS.get((binding.id or "").partition(".")[0])
             if part is not None:
                 words = binding.tooltip or binding.description
-                groups.setdefault(part, []).append((self.shown_keys(binding), words, binding.id or ""))
+                groups.setdefault(part, []).append((self.shown_keys(binding), words))
         return [(title, groups[title]) for title in PARTS.values() if title in groups]
 
     def _bindings_of(self, screen: Screen[object]) -> list[tuple[Binding, DOMNode]]:
@@ -405,11 +459,13 @@ class SaltApp(App[int]):
         modes = list(DrawingMode)
         self.mode = modes[(modes.index(self.mode) + 1) % len(modes)]
         self.mode_changed.publish(self.mode)
-        self.say(f"cells are drawn for: {self.mode.value}")
+        self.say(COLOURS[self.mode])
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List in the palette what has a key and can be done now; the palette adds nothing of its own."""
         for binding, owner in self._bindings_of(screen):
+            if (binding.id or "").partition(".")[0] not in PARTS:
+                continue
             # Textual's own question before it runs an action or greys its key.
             if self._check_action_state(binding.action, owner):
                 yield SystemCommand(
@@ -427,8 +483,9 @@ class SaltApp(App[int]):
     # --- words --------------------------------------------------------------------------------------------------
 
     def say(self, line: str, *, severity: Severity = "information") -> None:
-        """Tell the user one line."""
-        self.notify(visible(line, 300), severity=severity, markup=False, timeout=8 if severity == "error" else 4)
+        """Tell the user one line, in place of the one before."""
+        self.clear_notifications()
+        self.notify(visible(line, 300), severity=severity, markup=False, timeout=TOAST_SECONDS)
 
     def say_error(self, line: str) -> None:
         """Tell the user what failed."""
@@ -438,6 +495,12 @@ class SaltApp(App[int]):
 LEAVING = {"app.quit", "app.quit_now", "app.suspend"}
 """Keys that work in a terminal that is too small for anything else."""
 
+COLOURS = {
+    DrawingMode.COLOUR: "colours: all, shades as backgrounds",
+    DrawingMode.ANSI: "colours: 16, shades as blocks",
+    DrawingMode.PLAIN: "colours: none, shades as digits",
+}
+
 PARTS = {"map": "Map", "live": "Live", "setup": "Setup", "tasks": "Tasks", "runs": "Runs", "app": "Everywhere"}
 
 
@@ -445,9 +508,20 @@ def binding_owners() -> tuple[type[DOMNode], ...]:
     """Return every class that has bindings."""
     from salt_tui.app.atom_heatmap import AtomHeatmap
     from salt_tui.app.live_screen import LiveScreen
-    from salt_tui.app.runs_screen import RunsScreen
+    from salt_tui.app.runs_screen import RunsScreen, RunTable
 
-    return (SaltApp, AtomHeatmap, LiveScreen, SetupScreen, TaskList, RunsScreen, Question, LineOfInput, TextToRead)
+    return (
+        SaltApp,
+        AtomHeatmap,
+        LiveScreen,
+        SetupScreen,
+        TaskList,
+        RunTable,
+        RunsScreen,
+        Question,
+        LineOfInput,
+        TextToRead,
+    )
 
 
 def binding_names() -> list[str]:

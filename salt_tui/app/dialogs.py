@@ -60,18 +60,21 @@ class LineOfInput(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", id="input.leave")]
 
-    def __init__(self, title: str, value: str, hint: str) -> None:
-        """Ask, with a value to begin from."""
+    def __init__(self, title: str, value: str, hint: str, problem: str = "") -> None:
+        """Ask, with a value to begin from, and say what was wrong with it."""
         super().__init__(classes="window")
         self._title = title
         self._value = value
         self._hint = hint
+        self._problem = problem
 
     def compose(self) -> ComposeResult:
         """Show the line."""
         with Vertical(classes="window-box"):
             yield Static(visible(self._title), markup=False, classes="window-title")
-            yield Input(self._value, compact=True, id="line")
+            yield Input(self._value, compact=True, select_on_focus=not self._problem, id="line")
+            if self._problem:
+                yield Static(f"! {visible(self._problem)}", markup=False, classes="wrong")
             yield Static(f"{visible(self._hint)}   enter accepts, escape leaves", markup=False, classes="window-keys")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -87,7 +90,7 @@ class TextToRead(ModalScreen[None]):
     """Shows a text that can be scrolled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,enter,question_mark", "leave", "Back", id="text.leave"),
+        Binding("escape,q,enter,question_mark,f1", "leave", "Back", id="text.leave"),
         Binding("down,j", "scroll_text(1)", "Down", show=False, id="text.down"),
         Binding("up,k", "scroll_text(-1)", "Up", show=False, id="text.up"),
         Binding("pagedown,space", "scroll_text(10)", "Page down", show=False, id="text.page_down"),

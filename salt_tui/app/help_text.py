@@ -1,109 +1,124 @@
-"""What ``?`` shows: keys, glyphs, shades and metrics, each metric in two sentences with its direction."""
+"""What ``?`` shows: marks, shades and numbers, each number in two sentences with its direction, then the keys."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, GROUP, LINE_END, SHORT
+from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, LINE_END
 from salt_tui.palette import ANSI_SHADES, GLYPHS, SHADES, DrawingMode
 
-VERDICTS: dict[str, tuple[str, str]] = {
-    "correct": ("Equal to the reference at the same place.", "The more the better."),
-    "wrong": ("Differs from the reference at the same place.", "Lowers precision."),
-    "redundant": ("Said where the right answer has already ended.", "Lowers precision."),
-    "missing": ("In the right answer, but not said.", "Lowers recall, not precision; it has no confidence."),
-    "abstained": ("The model said that it does not know.", "Lowers precision; its confidence counts nowhere."),
-    "streaming": ("The model is writing here.", "It is no verdict and counts nowhere."),
+VERDICTS: dict[str, str] = {
+    "correct": "equal to the reference at its place; more is better",
+    "wrong": "differs from the reference there; lowers precision",
+    "redundant": "said after the right answer's end; lowers precision",
+    "missing": "in the right answer, not said; lowers recall",
+    "abstained": "said not to know; lowers precision, has no confidence",
+    "streaming": "is being written; counts nowhere yet",
 }
 """What a mark means and what it does to the numbers."""
 
-METRICS: dict[str, tuple[str, str]] = {
-    "precision": (
-        "The share of the atoms the model said that are right.",
-        "From 0 to 1, higher is better.",
-    ),
+NUMBERS: dict[str, tuple[str, str]] = {
+    "precision": ("right atoms among those said.", "0 to 1, higher is better."),
+    "recall": ("right atoms among those asked for.", "0 to 1, higher is better."),
+    "redundancy": ("redundant atoms among those said.", "0 to 1, lower is better."),
     "ECE": (
-        "How far confidence and correctness lie apart on average, over 15 bins of confidence.",
-        "From 0 to 1, lower is better: 0 means that of the atoms said with 70 % confidence, 70 % are right.",
+        "gap between confidence and correctness, averaged over 15 bins.",
+        "Lower is better: at 0, of atoms said with 70 % confidence 70 % are right.",
     ),
     "AUROC macro": (
-        "How often a right atom has more confidence than a wrong one, over all pairs of a task.",
-        "Higher is better: 0.5 is chance, 1 puts every right atom before every wrong one.",
+        "how often a right atom has more confidence than a wrong one of its task.",
+        "Higher is better, 0.5 is chance.",
     ),
     "AUROC micro": (
-        "The same within each answer, averaged over the answers that hold both right and wrong atoms.",
-        "Higher is better; in brackets, how many answers that is.",
+        "the same inside each answer that holds both; in brackets, how many do.",
+        "Higher is better.",
+    ),
+    "confidently wrong": (
+        "wrong or redundant, and in the top tenth of its task's confidence.",
+        "Fewer are better.",
+    ),
+    "right but unsure": (
+        "right, with a confidence in the lower half of its scale.",
+        "Fewer are better.",
+    ),
+    "undefined": (
+        "a dash: it cannot be computed, the reason stands beside it.",
+        "It is not 0, and is left out of means.",
+    ),
+    "exact": (
+        "a check found that numbers do not depend on what is computed beside them.",
+        "Exact is better: NOT EXACT runs may not repeat bit for bit.",
     ),
 }
+"""What a number is, and which direction is good."""
 
-INTERVALS = "Brackets hold 95 % intervals from drawing answers again 200 times; n counts atoms with a confidence."
-NO_INTERVALS = "Above 20,000 units there are none: they would take seconds."
-CELLS_ONLY = "v changes the cells of the map and the legend; the rest keeps what the terminal had at the start."
-NARROW = "Where columns are few, prec. is precision and AUROC is AUROC macro."
-UNDEFINED = "A dash is a number that does not exist yet or at all; the reason stands beside it."
+INTERVALS = "[ ] 95 % interval over answers, up to 20,000 units; n: atoms with a confidence"
 
-
-TEXTUAL_KEYS: tuple[tuple[str, str, str], ...] = (
-    ("^p", "Find a command by its name", ""),
-    ("tab", "Next part; shift+tab the previous", ""),
+TEXTUAL_KEYS: tuple[tuple[str, str], ...] = (
+    ("^p", "Find a command by name"),
+    ("tab", "Next part; shift+tab back"),
 )
-"""Keys that are Textual's own and cannot be changed in the file of keys."""
+"""Keys that are Textual's own."""
 
 ROWS = (
-    f"{LINE_END} stands between two lines of an answer that share a row",
-    f"a line shares its row with the next when it has up to {SHORT} atoms",
-    f"a blank follows every {GROUP} atoms of a line",
-    f"{GOES_ON} a line goes on from the row above; {CURSOR_ROW} the row of the cursor",
+    f"{LINE_END} between two lines of an answer that share a row; a blank every ten atoms",
+    f"{GOES_ON} the line goes on from the row above; {CURSOR_ROW} the row of the cursor",
+    "14 .07 complete: 14 atoms, precision .07, and how the answer ended:",
+    "complete by itself; truncated at its limit; unclosed without the closing",
+    "asterisks; no answer, no fence: nothing inside asterisks; open: the run",
+    "stopped in it; context full, cancelled, failed: left out of all numbers",
+    "newest below: the map follows; end follows: the key end follows again",
 )
-"""How the atoms of an answer stand in rows."""
+"""How the atoms of an answer stand in rows, and what stands at the right of them."""
 
-TAIL = (
-    "14 .07 streaming: 14 atoms so far, precision .07, state of the answer",
-    "  streaming: being written; open: begun, and the run has stopped",
-    "  complete: the model ended its answer",
-    "  truncated: stopped at its limit of tokens",
-    "  unclosed: the line of asterisks after the answer is missing",
-    "  no answer, no fence: nothing was said inside a fence, the two lines of asterisks that the prompt asks for",
-    "  context full, cancelled, failed: left out of every number",
-    "newest below: the map follows what is written",
-    "end follows: the cursor was moved; the key end follows again",
-)
-"""What stands at the right of a row of the map and in its heading."""
+HALF = 34
+"""Cells of a key and its words where two stand in a row."""
 
 
-def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str, str]]]], mode: DrawingMode, keys_file: str) -> str:
+def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str]]]], mode: DrawingMode, keys_file: str) -> str:
     """Return the whole text.
 
     Args:
-        keys: groups of (key, what it does, id of the binding).
+        keys: groups of (key, what it does).
         mode: how cells are drawn.
         keys_file: where keys can be changed.
     """
-    lines: list[str] = []
-    for title, entries in keys:
-        lines += [title, *(_key_line(*entry) for entry in entries), ""]
-    lines += ["Of every program with this kind of screen", *(_key_line(*entry) for entry in TEXTUAL_KEYS), ""]
-    lines += ["Verdicts", *(f"  {GLYPHS[name]}  {name}: {' '.join(words)}" for name, words in VERDICTS.items()), ""]
-    lines += ["Rows", *(f"  {line}" for line in ROWS), ""]
-    lines += ["The end of a row", *(f"  {line}" for line in TAIL), ""]
-    lines += ["Shades", *(f"  {line}" for line in shade_lines(mode)), f"  {CELLS_ONLY}", "", "Metrics"]
-    for name, (what, direction) in METRICS.items():
-        lines += [f"  {name}", f"    {what}", f"    {direction}"]
-    lines += [
-        f"  {INTERVALS}",
-        f"  {NO_INTERVALS}",
-        f"  {NARROW}",
-        f"  {UNDEFINED}",
-        "",
-        f"Keys can be changed in {keys_file},",
-        "by the names at the right of the lists above; commas join several:",
-        '  "map.next_wrong" = "n,ctrl+n"',
-    ]
+    lines = ["Marks", *(f"  {GLYPHS[name]}  {name}: {words}" for name, words in VERDICTS.items())]
+    lines += ["Shades", *(f"  {line}" for line in shade_lines(mode))]
+    lines += ["Numbers", *(f"  {name}: {what} {direction}" for name, (what, direction) in NUMBERS.items())]
+    lines += [f"  {INTERVALS}", "Rows", *(f"  {line}" for line in ROWS)]
+    for title, entries in (*keys, ("In every window", TEXTUAL_KEYS)):
+        lines += [title, *_in_pairs([f"{key:<9} {what}" for key, what in entries])]
+    lines += [f"Keys are changed in {keys_file}, by the names that K lists."]
     return "\n".join(lines)
 
 
-def _key_line(key: str, what: str, name: str) -> str:
-    return f"  {key:<10} {what:<34} {name}".rstrip()
+def key_names_text(keys: Sequence[tuple[str, str, str]], keys_file: str) -> str:
+    """Return every binding as a line of the file of keys.
+
+    Args:
+        keys: (id of the binding, its keys, what it does).
+        keys_file: where keys can be changed.
+    """
+    lines = [f"Lines for {keys_file}; commas join several keys.", ""]
+    lines += [f"{name!r:<24} = {key!r:<18} # {what}".replace("'", '"') for name, key, what in keys]
+    return "\n".join(lines)
+
+
+def _in_pairs(entries: Sequence[str]) -> list[str]:
+    """Put two entries in a row where both are short enough."""
+    rows: list[str] = []
+    left: str | None = None
+    for entry in entries:
+        if left is None:
+            left = entry
+        elif max(len(left), len(entry)) <= HALF:
+            rows.append(f"  {left:<{HALF}} {entry}")
+            left = None
+        else:
+            rows.append(f"  {left}")
+            left = entry
+    return rows if left is None else [*rows, f"  {left}"]
 
 
 def shade_lines(mode: DrawingMode) -> list[str]:
@@ -112,7 +127,7 @@ def shade_lines(mode: DrawingMode) -> list[str]:
     if mode is DrawingMode.COLOUR:
         return [
             "The background says how sure the model was: dark blue is unsure, bright yellow is sure.",
-            f"Each of the {steps} steps is {1 / steps:.3f} wide; f chooses the confidence function.",
+            f"Each of the {steps} steps is {1 / steps:.3f} wide; f chooses the function, v the colours of the map.",
         ]
     if mode is DrawingMode.ANSI:
         return [

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from salt_tui.app import live_lines
 from salt_tui.app.answer_cells import KINDS
@@ -21,6 +21,7 @@ from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.atom_map import AtomMap
 from salt_tui.app.atom_sentence import fit, heading, sentence
 from salt_tui.app.dialogs import Question
+from salt_tui.app.key_footer import KeyFooter
 from salt_tui.app.run_session import RunSession
 from salt_tui.app.size_cover import SizeCover
 from salt_tui.palette import SHADES, DrawingMode, draw_cell
@@ -85,18 +86,23 @@ class LiveScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "Pause", id="live.pause"),
-        Binding("f", "function(1)", "Function", id="live.function"),
-        Binding("F", "function(-1)", "Previous function", show=False, id="live.function_back"),
+        Binding("f", "function(1)", "Function", tooltip="Next function", id="live.function"),
+        Binding("F", "function(-1)", "Previous function", id="live.function_back"),
         Binding("g", "granularity", "Unit", tooltip="Atoms or lines", id="live.granularity"),
-        Binding("t", "task", "Numbers of one task", show=False, id="live.task"),
-        Binding("o", "log", "Log", show=False, id="live.log"),
-        Binding("x", "cancel_answer", "Cancel the answer under the cursor", show=False, id="live.cancel_answer"),
-        Binding("X", "cancel_run", "Stop the run", show=False, id="live.cancel_run"),
-        Binding("r", "resume", "Resume", show=False, id="live.resume"),
-        Binding("e", "export", "Export", show=False, id="live.export"),
-        Binding("y", "copy", "Copy the sentence", show=False, id="live.copy"),
-        Binding("escape", "app.show_mode('runs')", "Runs", show=False, id="live.back"),
+        Binding("t", "task", "Task", tooltip="Numbers of one task", id="live.task"),
+        Binding("o", "log", "Log", id="live.log"),
+        Binding("x", "cancel_answer", "Drop", tooltip="Cancel this answer", id="live.cancel_answer"),
+        Binding("X", "cancel_run", "Stop", tooltip="Stop the run", id="live.cancel_run"),
+        Binding("r", "resume", "Resume", id="live.resume"),
+        Binding("e", "export", "Export", id="live.export"),
+        Binding("y", "copy", "Copy", tooltip="Copy the sentence", id="live.copy"),
+        Binding("escape", "app.leave_live", "Back", tooltip="Close the log, or Runs", id="live.back"),
     ]
+    FOOTER = (
+        "live.pause", "live.cancel_run", "live.resume", "live.task", "map.next_wrong", "app.runs", "live.export",
+        "app.setup", "live.function", "map.surest_wrong", "live.granularity", "live.log", "live.cancel_answer",
+        "live.copy",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Start without a run."""
@@ -126,7 +132,7 @@ class LiveScreen(Screen[None]):
         yield Static(id="sentence", markup=False)
         yield Static(id="log", markup=False)
         yield Static(id="metrics", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyFooter(self.FOOTER)
         yield SizeCover()
 
     def on_mount(self) -> None:

@@ -9,12 +9,15 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Input, Static
+from textual.widgets import DataTable, Input, Static
 from textual.worker import get_current_worker
 
 from salt_tui.app import runs_state
+from salt_tui.app.atom_sentence import fit
 from salt_tui.app.dialogs import Question
+from salt_tui.app.key_footer import KeyFooter
 from salt_tui.app.size_cover import SizeCover
+from salt_tui.app.terminal import DESIGN_HEIGHT
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE
@@ -24,6 +27,23 @@ from salt_tui.visible_text import visible
 if TYPE_CHECKING:
     from salt_tui.app.application import SaltApp
 
+DETAIL_ROWS = 2
+"""As in the stylesheet; one where the terminal is lower than the design."""
+
+
+class RunTable(DataTable[Text]):
+    """The table; home and end go to the first and the last run."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "Open", id="runs.open"),
+        Binding("home", "scroll_top", "First run", id="runs.first"),
+        Binding("end,G", "scroll_bottom", "Last run", id="runs.last"),
+    ]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out opening a run where there is none."""
+        return True if action != "select_cursor" or self.row_count else None
+
 
 class RunsScreen(Screen[None]):
     """The list."""
@@ -32,13 +52,16 @@ class RunsScreen(Screen[None]):
     HELP = "Stored runs, newest first: enter opens one, slash filters, d deletes after asking."
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open", id="runs.open", priority=False),
         Binding("slash", "filter", "Filter", id="runs.filter"),
         Binding("r", "resume", "Resume", id="runs.resume"),
         Binding("e", "export", "Export", id="runs.export"),
         Binding("d", "delete", "Delete", id="runs.delete"),
-        Binding("escape", "leave_filter", "Leave the filter", show=False, id="runs.leave_filter"),
+        Binding("escape", "leave_filter", "Leave", tooltip="Leave the filter", id="runs.leave_filter"),
     ]
+    FOOTER = (
+        "runs.open", "runs.leave_filter", "runs.filter", "runs.resume", "runs.export", "app.setup", "app.live",
+        "runs.delete",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Start with an empty list."""
@@ -57,9 +80,9 @@ class RunsScreen(Screen[None]):
         """Lay the parts out."""
         yield Static(" reading …", id="runs-title", markup=False)
         yield Input(placeholder="filter: words of model, task, level or state", compact=True, id="filter")
-        yield DataTable(id="runs", cursor_type="row", zebra_stripes=False, cell_padding=0)
+        yield RunTable(id="runs", cursor_type="row", zebra_stripes=False, cell_padding=0)
         yield Static(id="run-details", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyFooter(self.FOOTER)
         yield SizeCover()
 
     def on_mount(self) -> None:
@@ -72,15 +95,17 @@ class RunsScreen(Screen[None]):
         if widths != self._widths:
             self._widths = widths
             self._fill()
+        else:
+            self._show_details()
 
     def on_screen_resume(self) -> None:
         """Read when the screen is shown, each time: a run may have begun or ended."""
         self.read_runs()
 
     @property
-    def table(self) -> DataTable[Text]:
+    def table(self) -> RunTable:
         """The table."""
-        return cast("DataTable[Text]", self.query_one("#runs", DataTable))
+        return self.query_one("#runs", RunTable)
 
     @work(thread=True, exclusive=True, group="runs", exit_on_error=False)
     def read_runs(self) -> None:
@@ -95,7 +120,6 @@ class RunsScreen(Screen[None]):
 
     def _take_failure(self, line: str) -> None:
         self.query_one("#runs-title", Static).update(f" {visible(line)}")
-        self.salt.say_error(line)
 
     def _take(self, runs: list[RunListing]) -> None:
         self._runs = runs
@@ -112,9 +136,7 @@ class RunsScreen(Screen[None]):
             table.add_column(name, width=cells + 1, key=name)
         for run in self._shown:
             row = runs_state.run_cells(run)
-            table.add_row(
-                *(Text(runs_state.cut(row[name], cells)) for name, cells in self._widths.items()), key=str(run.run)
-            )
+            table.add_row(*(Text(fit(row[name], cells)) for name, cells in self._widths.items()), key=str(run.run))
         numbers = [run.run for run in self._shown]
         if chosen is not None and chosen.run in numbers:
             table.move_cursor(row=numbers.index(chosen.run), animate=False)
@@ -137,7 +159,9 @@ class RunsScreen(Screen[None]):
 
     def _show_details(self) -> None:
         chosen = self.chosen
-        self.query_one("#run-details", Static).update("" if chosen is None else runs_state.details(chosen))
+        rows = DETAIL_ROWS if self.size.height >= DESIGN_HEIGHT else 1
+        words = "" if chosen is None else runs_state.details(chosen, self.size.width - 2, rows)
+        self.query_one("#run-details", Static).update(words)
         self.refresh_bindings()
 
     @property
@@ -156,24 +180,20 @@ class RunsScreen(Screen[None]):
 
     def on_data_table_row_selected(self) -> None:
         """Open the run (enter or a click on its row)."""
-        self.action_open()
+        if self.chosen is not None:
+            self.salt.open_run(self.chosen.run)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Grey out what cannot be done with the run under the cursor."""
         if not self.is_mounted:
             return True
-        if action in {"open", "export", "delete"}:
+        if action in {"export", "delete"}:
             return True if self.chosen is not None else None
         if action == "resume":
             return True if self.chosen is not None and self.chosen.state in RESUMABLE else None
         if action == "leave_filter":
-            return True if self.query_one("#filter").has_focus or self.query_one("#filter", Input).value else None
+            return self.query_one("#filter").has_focus or bool(self.query_one("#filter", Input).value)
         return True
-
-    def action_open(self) -> None:
-        """Open the run under the cursor."""
-        if self.chosen is not None:
-            self.salt.open_run(self.chosen.run)
 
     def action_filter(self) -> None:
         """Go to the filter."""
@@ -201,7 +221,10 @@ class RunsScreen(Screen[None]):
             return
         computing = self.salt.computing
         if computing is not None and computing.computing and computing.run == run.run:
-            self.salt.say(f"run {run.run} computes here: stop it first (2, then X)", severity="warning")
+            self.salt.say(f"run {run.run} is being computed here: stop it first (2, then X)", severity="warning")
+            return
+        if run.state == "running":
+            self.salt.say(f"run {run.run} is being computed by another process: stop it there", severity="warning")
             return
 
         def delete(answer: bool | None) -> None:

@@ -12,6 +12,9 @@ from typing import Any, Self
 
 from salt_tui.paths import user_models_file
 
+NUMBER_FIELDS = {"limit": "Samples", "seed": "Seed", "width": "Width"}
+"""Titles of the fields of Setup that hold a number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -14,13 +15,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Button, Footer, Input, OptionList, Select, Static
+from textual.widgets import Button, Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
 from salt_tui.app.dialogs import LineOfInput, TextToRead
+from salt_tui.app.key_footer import KeyFooter
 from salt_tui.app.option_cursor import VisibleCursorList
-from salt_tui.app.settings import Choices, load_choices, save_choices
+from salt_tui.app.settings import NUMBER_FIELDS, Choices, load_choices, save_choices
 from salt_tui.app.size_cover import SizeCover
 from salt_tui.app.task_list import TaskList
 from salt_tui.app.worker_failures import failures_told
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 
 ESTIMATE_AFTER = 0.4
 """Seconds without a change before the cost is estimated anew."""
-
-NUMBERS = ("limit", "seed", "width")
 
 
 class SetupScreen(Screen[None]):
@@ -49,8 +49,13 @@ class SetupScreen(Screen[None]):
         Binding("e", "explain", "Explain", id="setup.explain"),
         Binding("a", "all_tasks", "All", tooltip="All tasks", id="setup.all_tasks"),
         Binding("m", "model_file", "File", tooltip="Model file", id="setup.model_file"),
-        Binding("escape", "leave_field", "Leave the field", show=False, id="setup.leave_field"),
+        Binding("tab", "app.focus_next", "Next", tooltip="Next part", id="setup.next"),
+        Binding("escape", "leave_field", "Leave", tooltip="Leave the field", id="setup.leave_field"),
     ]
+    FOOTER = (
+        "setup.start", "setup.leave_field", "setup.next", "app.live", "app.runs", "setup.explain", "setup.resume",
+        "setup.all_tasks", "setup.model_file",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Start from the last choices."""
@@ -79,20 +84,20 @@ class SetupScreen(Screen[None]):
         yield Static(" salt-tui", id="setup-title", markup=False)
         yield Static(" Model", classes="part", markup=False)
         yield VisibleCursorList(id="models", compact=True, markup=False)
-        yield Static(" Tasks", classes="part", markup=False)
+        yield Static(" Tasks", classes="part", id="tasks-title", markup=False)
         yield TaskList(id="task-list")
         with Horizontal(id="fields"):
             yield from self._select("difficulty", "Difficulty", DIFFICULTIES, choices.difficulty)
             yield from self._select("method", "Method", METHODS, choices.method)
-            for name, title in zip(NUMBERS, ("Samples", "Seed", "Width"), strict=True):
+            for name, title in NUMBER_FIELDS.items():
                 with Vertical(classes="field number"):
-                    yield Static(title, markup=False)
+                    yield Static(title, id=f"{name}-title", markup=False)
                     yield Input(str(getattr(choices, name)), type="integer", compact=True, id=name)
         yield Static(id="cost", markup=False)
         with Horizontal(id="buttons"):
             yield Button("Start", id="start", compact=True)
             yield Button("Resume", id="resume", compact=True, disabled=True)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyFooter(self.FOOTER)
         yield SizeCover()
 
     def _select(self, name: str, title: str, values: tuple[str, ...], value: str) -> ComposeResult:
@@ -130,7 +135,7 @@ class SetupScreen(Screen[None]):
     def _show_problem(self, line: str) -> None:
         self._looked = True
         self._estimates += 1  # an estimate on its way comes too late
-        self.query_one("#cost", Static).update(visible(line))
+        self._say_cost(f"! {visible(line)}", wrong=True)
 
     def _show_offer(self, offer: Offer) -> None:
         from salt_tui.app import setup_state
@@ -156,8 +161,6 @@ class SetupScreen(Screen[None]):
         place = visible(str(self.salt.database), 50)
         runs = f"{offer.runs} run{'' if offer.runs == 1 else 's'} in {place}"
         self.query_one("#setup-title", Static).update(f" salt-tui   {runs}")
-        if offer.problem:
-            self.salt.say(offer.problem, severity="error")
         self._choices = begun_with
         self._offer = offer
         self._changed()
@@ -185,10 +188,15 @@ class SetupScreen(Screen[None]):
         return before if number is None else number
 
     def _problem(self) -> str | None:
+        """Return why nothing can be started, and mark the fields that are to blame."""
         from salt_tui.app import setup_state
 
-        numbers = setup_state.field_problem(*(self.query_one(f"#{name}", Input).value for name in NUMBERS))
-        return setup_state.problem_with(self._choices, self._offer) or numbers
+        wrong = setup_state.field_problems({name: self.query_one(f"#{name}", Input).value for name in NUMBER_FIELDS})
+        for name, title in NUMBER_FIELDS.items():
+            label = self.query_one(f"#{name}-title", Static)
+            label.update(f"! {title}" if name in wrong else title)
+            label.set_class(name in wrong, "wrong")
+        return setup_state.problem_with(self._choices, self._offer) or setup_state.first_problem(wrong)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Choose the model under the cursor."""
@@ -220,11 +228,13 @@ class SetupScreen(Screen[None]):
         self._choices = self.read_choices()
         if self._offer is None:
             return
+        marked = f"{len(self.tasks.marked)} of {len(self.tasks.names)} marked"
+        self.query_one("#tasks-title", Static).update(f" Tasks   {marked}")
         problem = self._problem()
         self.query_one("#start", Button).disabled = problem is not None
         self._estimates += 1
+        self._say_cost("estimating …" if problem is None else f"! {visible(problem)}", wrong=problem is not None)
         if problem is not None:
-            self.query_one("#cost", Static).update(visible(problem))
             return
         number = self._estimates
         self.set_timer(ESTIMATE_AFTER, lambda: self._estimate_when_still(number))
@@ -244,7 +254,17 @@ class SetupScreen(Screen[None]):
 
     def _show_estimate(self, words: str, number: int) -> None:
         if number == self._estimates:
-            self.query_one("#cost", Static).update(words)
+            self._say_cost(words)
+
+    def _say_cost(self, words: str, *, wrong: bool = False) -> None:
+        cost = self.query_one("#cost", Static)
+        # Two rows, and a path that is longer than a row begins beside the mark all the same.
+        cost.update(
+            "\n".join(
+                textwrap.wrap(words, max(20, self.size.width - 2), break_on_hyphens=False, max_lines=2, placeholder="…")
+            )
+        )
+        cost.set_class(wrong, "wrong")
 
     # --- actions ------------------------------------------------------------------------------------------------
 
@@ -252,6 +272,8 @@ class SetupScreen(Screen[None]):
         """Grey out what cannot be done now."""
         if action == "resume":
             return True if self._offer is not None and self._offer.unfinished else None
+        if action == "leave_field":
+            return isinstance(self.focused, Input)
         return True
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -274,9 +296,9 @@ class SetupScreen(Screen[None]):
         from salt_tui.app import setup_state
 
         choices = self._choices = self.read_choices()
-        problem = self._problem()
-        if problem is not None:
-            self.salt.say(problem, severity="error")
+        if self._problem() is not None:
+            self._changed()  # it stands above the buttons, and at the field
+            self.app.bell()
             return
         save_choices(choices)
         self.salt.start_run(setup_state.make_request(choices))
@@ -288,17 +310,19 @@ class SetupScreen(Screen[None]):
 
     def action_model_file(self) -> None:
         """Ask for the path of a model that models.toml does not name."""
+        self._ask_for_model("", "")
 
+    def _ask_for_model(self, before: str, problem: str) -> None:
         def answered(path: str | None) -> None:
             if path and path.strip():
                 self.use_model(path.strip())
 
-        self.app.push_screen(LineOfInput("Use another model", "", "path of a GGUF file"), answered)
+        self.app.push_screen(LineOfInput("Use another model", before, "path of a GGUF file", problem), answered)
 
     @work(thread=True, exclusive=True, group="model", exit_on_error=False)
     def use_model(self, path: str) -> None:
-        """Read the header of a model's file beside the screen and list it."""
-        with failures_told(self.salt, self.salt.say_error):
+        """Read the header of a model's file beside the screen and list it; ask again where it cannot be used."""
+        with failures_told(self.salt, lambda line: self._ask_for_model(path, line)):
             from salt_tui.app import setup_state
 
             row = setup_state.model_at(path)

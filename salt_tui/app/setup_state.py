@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.app.live_lines import clock
-from salt_tui.app.settings import Choices
+from salt_tui.app.settings import NUMBER_FIELDS, Choices
 from salt_tui.engine.engine import ContextError, ModelError, check_width
 from salt_tui.engine.models import ModelRegistry, ModelRow, list_models, load_registry, resolve_model
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost
 from salt_tui.runner.errors import UsageError
 from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
 from salt_tui.store.errors import StoreError
+from salt_tui.store.opening import need_usable
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE
 from salt_tui.store.results import RunListing
@@ -31,7 +32,7 @@ class Offer:
 
     Attributes:
         files: names of the rows of ``models`` that ``models.toml`` does not hold.
-        problem: why the stored runs cannot be read, None where they can.
+        problem: why the database can be neither read nor made, None where it can.
         models_problem: why nothing can be started, None where ``models.toml`` can be read.
     """
 
@@ -63,6 +64,7 @@ def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
     runs: list[RunListing] = []
     problem: str | None = None
     try:
+        need_usable(database)
         if database.exists():
             with open_queries(database) as queries:
                 runs = queries.list_runs()
@@ -161,23 +163,33 @@ def make_request(choices: Choices) -> RunRequest:
     )
 
 
-def field_problem(limit: str, seed: str, width: str) -> str | None:
-    """Return one line about the first number that is none or out of range, by the name of its field."""
-    for field, text, least in (("Samples", limit, 1), ("Seed", seed, 0), ("Width", width, 1)):
-        number = whole_number(text)
-        if number is None:
-            return f"{field}: a whole number is needed"
-        if number < least:
-            return f"{field}: at least {least}"
-        if field == "Samples" and number > MAXIMUM_LIMIT:
-            return f"{field}: at most {MAXIMUM_LIMIT:,}"
-        if field == "Seed" and number >= 2**63:
-            return f"{field}: below 2 to the 63rd"
-        if field == "Width":
-            try:
-                check_width(number)
-            except ContextError:
-                return f"{field}: 1, 2, 3 or a multiple of 4"
+def field_problems(values: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with the fields ``limit``, ``seed`` and ``width``, by name; one that is right has no key."""
+    found = {name: _number_problem(name, text) for name, text in values.items()}
+    return {name: words for name, words in found.items() if words is not None}
+
+
+def first_problem(found: Mapping[str, str]) -> str | None:
+    """Return one line about the first of `field_problems`, with the title of its field; None where there is none."""
+    return next((f"{NUMBER_FIELDS[name]}: {words}" for name, words in found.items()), None)
+
+
+def _number_problem(name: str, text: str) -> str | None:
+    number = whole_number(text)
+    least = 0 if name == "seed" else 1
+    if number is None:
+        return "a whole number is needed"
+    if number < least:
+        return f"at least {least}"
+    if name == "limit" and number > MAXIMUM_LIMIT:
+        return f"at most {MAXIMUM_LIMIT:,}"
+    if name == "seed" and number >= 2**63:
+        return "below 2 to the 63rd"
+    if name == "width":
+        try:
+            check_width(number)
+        except ContextError:
+            return "1, 2, 3 or a multiple of 4"
     return None
 
 
@@ -193,6 +205,8 @@ def problem_with(choices: Choices, offer: Offer | None) -> str | None:
     """Return one line that says why the choices cannot be started, None when they can."""
     if offer is not None and offer.models_problem is not None:
         return offer.models_problem
+    if offer is not None and offer.problem is not None:
+        return offer.problem
     if not choices.tasks:
         return "choose at least one task: space marks it, a marks all"
     row = next((row for row in offer.models if row.name == choices.model), None) if offer else None
@@ -200,7 +214,7 @@ def problem_with(choices: Choices, offer: Offer | None) -> str | None:
         if row.command:
             return f"{row.name} is not on this computer: e on the model says how to get it"
         return row.problem
-    numbers = field_problem(str(choices.limit), str(choices.seed), str(choices.width))
+    numbers = first_problem(field_problems({name: str(getattr(choices, name)) for name in NUMBER_FIELDS}))
     if numbers is not None:
         return numbers
     try:

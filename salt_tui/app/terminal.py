@@ -12,6 +12,8 @@ from salt_tui.palette import DrawingMode
 
 MINIMUM_WIDTH = 60
 MINIMUM_HEIGHT = 16
+DESIGN_WIDTH, DESIGN_HEIGHT = 80, 24
+"""With fewer columns or rows everything is there, with less room."""
 
 
 def refusal(environment: Mapping[str, str], *, terminal: bool) -> str | None:

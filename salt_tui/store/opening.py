@@ -163,6 +163,22 @@ def _need_writable_folder(path: Path) -> None:
         raise StoreError(f"{path} cannot be written; change its permissions or choose another place with --db")
 
 
+def need_usable(path: Path) -> None:
+    """See that `connect_writer` would find a database of ours or a place for one; makes nothing.
+
+    Raises:
+        StoreError: one line that says why the file cannot be used and what to do.
+    """
+    _refuse_foreign(path, identify(path))
+    folder = Path(os.path.realpath(path)).parent
+    there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+    if not there.is_dir() or (there != folder and not os.access(there, os.W_OK | os.X_OK)):
+        why = "Permission denied" if there.is_dir() else f"{there} is no folder"
+        raise StoreError(f"the folder {folder} cannot be made ({why}); choose another place with --db")
+    if there == folder:
+        _need_writable_folder(path)
+
+
 def _check_version(connection: sqlite3.Connection, path: Path, *, allow_older: bool) -> None:
     found, known = migrations.version(connection), len(migrations.MIGRATIONS)
     if found > known:

@@ -75,6 +75,7 @@ class Queries:
             " lease_process_start, lease_heartbeat FROM run WHERE state <> 'deleted' ORDER BY id DESC"
         ):
             tasks = totals.get(row[0], [])
+            shares = [counts.correct / counts.atoms for counts in tasks if counts.atoms]
             listings.append(
                 RunListing(
                     run=row[0],
@@ -90,6 +91,7 @@ class Queries:
                     answers=sum(counts.answers for counts in tasks),
                     atoms=sum(counts.atoms for counts in tasks),
                     correct=sum(counts.correct for counts in tasks),
+                    precision=sum(shares) / len(shares) if shares else None,
                     exact=None if row[6] is None else bool(row[6]),
                 )
             )

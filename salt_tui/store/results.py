@@ -26,6 +26,8 @@ class RunListing:
         created_at, finished_at: ISO 8601, UTC.
         answers_done, answers: finished answers, and all that the plan asks for.
         atoms, correct: generated and correct atoms of the finished answers that count (spec 2).
+        precision: mean over the tasks with an atom of their share of correct atoms, each task equal, as in the
+            report; None without an atom.
         exact: result of the exactness check, None when not checked.
     """
 
@@ -42,6 +44,7 @@ class RunListing:
     answers: int
     atoms: int
     correct: int
+    precision: float | None
     exact: bool | None
 
 

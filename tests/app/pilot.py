@@ -27,7 +27,7 @@ def drive(
     app = SaltApp(database, request, mode)
 
     async def run() -> None:
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             await pilot.pause()
             await scenario(app, pilot)
             if app.computing is not None:

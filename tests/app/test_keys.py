@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input
 
-from salt_tui.app.application import SaltApp, binding_names, binding_owners
+from salt_tui.app.application import COLOURS, SaltApp, binding_names, binding_owners
 from salt_tui.app.atom_map import Place
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
 from salt_tui.app.live_screen import LiveScreen
@@ -106,13 +106,17 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         await until(pilot, lambda: "kronecker_product" in screen_text(app).splitlines()[22])
         await press(pilot, "live.log")
         assert screen.query_one("#log").display
-        await press(pilot, "live.log")
+        await press(pilot, "live.back")
         assert not screen.query_one("#log").display
+        assert app.screen is screen
         await press(pilot, "map.first")
         await press(pilot, "live.copy")
         assert app.clipboard.startswith("kronecker_product · answer 1 · atom 1")
         await press(pilot, "live.resume")
         assert app.session is session, "a finished run has nothing to resume"
+        await until(pilot, lambda: "run 1 is finished: nothing is left to do" in screen_text(app))
+        await press(pilot, "why.not_stopped")
+        await until(pilot, lambda: "run 1 is finished: there is nothing to stop" in screen_text(app))
         await press(pilot, "live.export")
         assert isinstance(app.screen, LineOfInput)
         target = tmp_path / "out.csv"
@@ -216,10 +220,13 @@ def test_keys_of_setup(stored: Path) -> None:
         await until(pilot, lambda: "tiny.scripted.json" in screen_text(app))
         screen.query_one("#limit", Input).focus()
         await pilot.pause()
+        await press(pilot, "setup.next")
+        assert screen.query_one("#seed").has_focus
         await press(pilot, "setup.leave_field")
         assert screen.tasks.has_focus
         await press(pilot, "setup.start")
-        assert "at least one task" in " ".join(note.message for note in app._notifications)
+        assert "at least one task" in screen_text(app)
+        assert not app._notifications
         await press(pilot, "setup.resume")
         assert app.session is None, "there is nothing to resume"
 
@@ -264,6 +271,11 @@ def test_keys_of_the_list_of_runs(stored: Path) -> None:
         await press(pilot, "input.leave")
         await press(pilot, "runs.resume")
         assert app.screen is screen, "a finished run has nothing to resume"
+        await press(pilot, "why.not_resumed")
+        await until(pilot, lambda: "run 1 is finished: nothing is left to do" in screen_text(app))
+        await press(pilot, "runs.last")
+        await press(pilot, "runs.first")
+        assert screen.table.cursor_row == 0
         await press(pilot, "runs.open")
         assert isinstance(app.screen, LiveScreen)
         await press(pilot, "app.runs")
@@ -290,12 +302,16 @@ def test_keys_of_the_whole_app(stored: Path) -> None:
         assert isinstance(app.screen, SetupScreen)
         await press(pilot, "app.help")
         assert isinstance(app.screen, TextToRead)
-        assert "Everywhere" in screen_text(app)
+        assert "equal to the reference" in screen_text(app)
+        await press(pilot, "text.leave")
+        await press(pilot, "app.key_names")
+        assert '"app.setup"' in screen_text(app)
         await press(pilot, "text.leave")
         modes = []
         for _ in DrawingMode:
             await press(pilot, "app.drawing_mode")
             modes.append(app.mode)
+            await until(pilot, lambda: COLOURS[app.mode] in screen_text(app))
         assert sorted(modes) == sorted(DrawingMode)
         suspended = []
         app.action_suspend_process = lambda: suspended.append(True)  # type: ignore[method-assign]

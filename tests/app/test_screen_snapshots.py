@@ -91,10 +91,6 @@ async def help_of_marks(app: SaltApp, pilot: Pilot[int]) -> None:
     await live(app, pilot)
     await pilot.press("question_mark")
     await until(pilot, lambda: bool(app.screen.query("#text-scroll")))
-    scroll = app.screen.query_one("#text-scroll")
-    lines = str(app.screen.query_one("#text").render()).splitlines()
-    scroll.scroll_to(y=lines.index("Verdicts"), animate=False)
-    await until(pilot, lambda: scroll.scroll_offset.y == lines.index("Verdicts"))
 
 
 STEPS = {"setup": setup, "live": live, "runs": runs, "help": help_of_marks}

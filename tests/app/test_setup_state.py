@@ -7,15 +7,17 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from salt_tui.app.dialogs import hanging
-from salt_tui.app.help_text import METRICS, VERDICTS, help_text
-from salt_tui.app.runs_state import begun, column_widths, details, matching, run_cells
+from salt_tui.app.help_text import NUMBERS, VERDICTS, help_text, key_names_text
+from salt_tui.app.runs_state import begun, column_widths, details, matching, run_cells, why_not
 from salt_tui.app.settings import Choices, choices_path, keys_path, load_choices, load_keys, save_choices
 from salt_tui.app.setup_state import (
     estimate,
     estimate_line,
-    field_problem,
+    field_problems,
+    first_problem,
     look_around,
     make_request,
     model_at,
@@ -28,6 +30,7 @@ from salt_tui.engine.engine import ModelError
 from salt_tui.palette import GLYPHS, DrawingMode
 from salt_tui.paths import user_models_file
 from salt_tui.runner.cost_estimate import CostEstimate, Pace, earlier_pace, estimate_cost
+from salt_tui.runner.report import report_run
 from salt_tui.store.queries import open_queries
 from tasks.registry import TASKS
 
@@ -129,7 +132,58 @@ def test_runs_are_filtered_by_every_word(stored: Path) -> None:
     assert [row[name] for name in ("run", "model", "tasks", "level", "answers", "state")] == [
         "1", "tiny.scripted.json", "2 tasks", "trivial", "8/8", "finished",
     ]  # fmt: skip
-    assert details(runs[0]).startswith("tiny.scripted.json · trivial · kronecker_product, dna_translation · 20")
+    assert details(runs[0], 200, 1).startswith("tiny.scripted.json · trivial · finished · exact · 20")
+    assert details(runs[0], 200, 1).endswith(" · kronecker_product, dna_translation")
+
+
+def test_details_lose_the_names_of_the_tasks_before_anything_else(stored: Path) -> None:
+    with open_queries(stored) as queries:
+        (run,) = queries.list_runs()
+    many = replace(run, model="Some-Very-Long-Model-Name-Instruct-Q4_K_M", tasks=tuple(TASKS))
+    for width, rows in ((78, 2), (78, 1), (58, 1)):
+        words = details(many, width, rows)
+        assert all(cell_len(row) <= width for row in words.split("\n"))
+        for part in ("Some-V", "finished", "exact", "20", *(("8 tasks",) if width > 60 else ())):
+            assert part in words
+    assert "maze" in details(many, 200, 2)
+
+
+def test_the_precision_of_a_run_is_that_of_the_report(stored: Path) -> None:
+    with open_queries(stored) as queries:
+        (run,) = queries.list_runs()
+    report = report_run(stored, "1")
+    assert run.precision == pytest.approx(report.mean["precision"].mean.value)
+    assert run.precision != pytest.approx(run.correct / run.atoms)
+    assert run_cells(run)["prec."] == f"{run.precision:.2f}"
+    assert run_cells(replace(run, precision=None))["prec."] == "–"
+
+
+@pytest.mark.parametrize(
+    ("what", "state", "words"),
+    [
+        ("resume", "finished", "run 3 is finished: nothing is left to do"),
+        ("stop", "finished", "run 3 is finished: there is nothing to stop"),
+        ("stop", "interrupted", "has stopped"),
+        ("resume", "running", "is being computed"),
+        ("resume", "reading", "is being read"),
+        ("stop", "running", "another process"),
+    ],
+)
+def test_why_a_run_is_not_resumed_or_stopped(what: str, state: str, words: str) -> None:
+    assert words in why_not(what, 3, state)
+
+
+def test_a_place_where_no_database_can_be_is_said(stored: Path) -> None:
+    for place, words in (
+        (stored / "below" / "salt.db", "is no folder"),
+        (stored.parent, "is a folder"),
+        (stored.with_name("tiny.scripted.json"), "not a database"),
+    ):
+        offer = look_around(place)
+        assert words in (offer.problem or "")
+        assert problem_with(CHOICES, offer) == offer.problem
+    assert look_around(stored.parent / "new" / "salt.db").problem is None
+    assert not (stored.parent / "new").exists()
 
 
 @pytest.mark.parametrize("width", [60, 79, 80, 81, 120, 200])
@@ -148,10 +202,14 @@ def test_a_run_of_today_shows_its_time_and_another_its_day() -> None:
 
 
 def test_numbers_are_refused_by_the_name_of_their_field() -> None:
-    assert field_problem("20", "+3", "4") is None
-    assert field_problem("20", "0", "") == "Width: a whole number is needed"
-    assert field_problem("", "0", "4") == "Samples: a whole number is needed"
-    assert field_problem("20", str(2**63), "4") == "Seed: below 2 to the 63rd"
+    def said(limit: str, seed: str, width: str) -> str | None:
+        return first_problem(field_problems({"limit": limit, "seed": seed, "width": width}))
+
+    assert said("20", "+3", "4") is None
+    assert said("20", "0", "") == "Width: a whole number is needed"
+    assert said("", "0", "4") == "Samples: a whole number is needed"
+    assert said("20", str(2**63), "4") == "Seed: below 2 to the 63rd"
+    assert set(field_problems({"limit": "0", "seed": "0", "width": "5"})) == {"limit", "width"}
     assert whole_number("+3") == 3
 
 
@@ -197,29 +255,32 @@ def test_what_is_no_key_is_refused_in_one_line(keys: str, right: bool) -> None:
 
 @pytest.mark.parametrize("mode", list(DrawingMode))
 def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: DrawingMode) -> None:
-    text = help_text([("Map", [("w", "Next wrong", "map.next_wrong")])], mode, "keys.toml")
+    text = help_text([("Map", [("w", "Next wrong")])], mode, "keys.toml")
     assert set(VERDICTS) == set(GLYPHS)
     for status, glyph in GLYPHS.items():
-        assert f"{glyph}  {status}: {' '.join(VERDICTS[status])}" in text
-    for what, direction in METRICS.values():
-        assert what in text
-        assert direction in text
-        assert "better" in direction
-    assert "unsure" in text
-    assert "map.next_wrong" in text.splitlines()[1]
+        assert f"{glyph}  {status}: {VERDICTS[status]}" in text
+    for name, (what, direction) in NUMBERS.items():
+        assert f"{name}: {what} {direction}" in text
+        assert "better" in direction or name == "undefined"
+    for name in ("recall", "redundancy", "confidently wrong", "right but unsure", "undefined", "exact"):
+        assert name in NUMBERS
     for words in (
-        "^p",
-        "streaming",
-        "truncated",
-        "unclosed",
-        "no answer",
-        "end follows",
-        "fence",
-        "20,000 units",
-        "v changes",
-    ):
+        "unsure", "^p", "streaming", "truncated", "unclosed", "no answer", "end follows", "fence", "20,000 units",
+        "v the colours" if mode is DrawingMode.COLOUR else "sure",
+    ):  # fmt: skip
         assert words in text
-    assert max(map(len, text.splitlines())) <= 120
+    lines = text.splitlines()
+    assert lines.index("Marks") < lines.index("Shades") < lines.index("Numbers") < lines.index("Map")
+    assert len(hanging(text, 70).splitlines()) <= 55
+    assert "keys.toml" in lines[-1]
+
+
+def test_names_of_keys_are_lines_of_the_file_of_keys() -> None:
+    lines = key_names_text([("map.left", "left,h", "Previous atom")], "keys.toml").splitlines()
+    assert lines[0].startswith("Lines for keys.toml")
+    keys_path().parent.mkdir(parents=True, exist_ok=True)
+    keys_path().write_text("\n".join(lines[1:]), encoding="utf-8")
+    assert load_keys({"map.left"}) == ({"map.left": "left,h"}, [])
 
 
 def test_lines_of_a_window_are_broken_between_words_and_indented() -> None:

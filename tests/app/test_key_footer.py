@@ -1,0 +1,81 @@
+"""The last row: in each state the keys that are of use, whole, and a way out of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from salt_tui.app.application import SaltApp
+from salt_tui.app.setup_screen import SetupScreen
+from tests.app.conftest import compute, request
+from tests.app.pilot import drive, screen_text, until
+
+
+def footer(app: SaltApp) -> str:
+    return screen_text(app).splitlines()[-1]
+
+
+def test_in_a_field_the_ways_out_are_shown_and_a_typed_number_replaces(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await until(pilot, lambda: bool(screen.tasks.names) and "2 Live 3 Runs" in footer(app))
+        assert "? Help q Quit" in footer(app)
+        assert "Leave" not in footer(app)
+        field = screen.query_one("#limit", Input)
+        field.focus()
+        await until(pilot, lambda: footer(app) == "^r Start esc Leave tab Next f3 Live f4 Runs f1 Help")
+        await pilot.press("3", "5")
+        assert field.value == "35"
+        await pilot.press("f1")
+        await until(pilot, lambda: "Help" in screen_text(app).splitlines()[2])
+        await pilot.press("f1", "f4")
+        await until(pilot, lambda: app.current_mode == "runs")
+
+    drive(scenario, stored)
+
+
+STATES = {
+    80: (
+        "t Task w Error 3 Runs e Export 1 Setup f Function c Surest g Unit ? Help q Quit",
+        "r Resume t Task w Error 3 Runs e Export 1 Setup f Function g Unit ? Help q Quit",
+    ),
+    60: ("t Task w Error 3 Runs e Export 1 Setup g Unit ? Help q Quit", "r Resume t Task w Error 3 Runs e Export"),
+    140: (
+        "Setup f Function c Surest g Unit o Log ? Help q Quit",
+        "Setup f Function c Surest g Unit o Log ? Help q Quit",
+    ),
+}
+
+
+@pytest.mark.parametrize("width", STATES)
+def test_the_keys_of_a_stored_run_fit(width: int, stored: Path, script: Callable[..., Path], tmp_path: Path) -> None:
+    finished, interrupted = STATES[width]
+    compute(stored, script(seconds_per_step=0.02), stop_after=6)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        for run, words in ((1, finished), (2, interrupted)):
+            app.open_run(run)
+            await until(pilot, lambda: app.session is not None and not app.session.reading)
+            await until(pilot, lambda words=words: words in footer(app))  # type: ignore[misc]
+            assert "Pause" not in footer(app)
+
+    drive(scenario, stored, size=(width, 24))
+
+
+def test_the_keys_of_a_run_that_computes_and_of_the_list(script: Callable[..., Path], tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(
+            pilot,
+            lambda: footer(app) == "space Pause X Stop t Task w Error 3 Runs e Export 1 Setup g Unit ? Help q Quit",
+        )
+        await pilot.press("3")
+        await until(pilot, lambda: footer(app) == "⏎ Open / Filter e Export 1 Setup 2 Live d Delete ? Help q Quit")
+        await pilot.press("slash")
+        await until(pilot, lambda: footer(app) == "esc Leave f2 Setup f3 Live f1 Help")
+
+    drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))
