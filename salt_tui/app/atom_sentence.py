@@ -101,5 +101,6 @@ def _confidence(unit: DescribedUnit) -> str:
     direction = "" if CONFIDENCE_FUNCTIONS[unit.function].higher_is_confident else " (lower is surer)"
     words = ["", f"{unit.function} {unit.value:.3g}{direction}"]
     if unit.surer_than is not None:
-        words.append(f"surer than {int(unit.surer_than * 100)}% of its task")
+        # An atom that came after the last measurement can be surer than all that were measured, never than itself.
+        words.append(f"surer than {min(99, int(unit.surer_than * 100))}% of its task")
     return ", ".join(words)

@@ -204,6 +204,7 @@ def metric_lines(session: RunSession, width: int) -> tuple[str, str]:
         " prec. ↑ {}  ECE ↓ {}  AUROC ↑ {}".format(*of_tasks),
         " prec. {} ECE {} AUROC {}".format(*of_tasks),
         " prec. {} ECE {} AUROC {}".format(*numbers),
+        " prec. {} ECE {} AUROC {}".format(*(_measured(measured, name, reason=False) for name in names)),
     )
     micro = f"{_measured(measured, 'auroc_micro')} ({base})"
     of = _of_tasks(measured, "auroc_micro")
@@ -214,6 +215,7 @@ def metric_lines(session: RunSession, width: int) -> tuple[str, str]:
         _joined(waiting, f"micro {micro}{of}", answers, about, left_out),
         _joined(waiting, f"micro {micro}{of}", few, about, left_out),
         _joined(waiting, f"micro {micro}{of}", few, left_out),
+        _joined(waiting, f"micro {_measured(measured, 'auroc_micro', reason=False)} ({base})", few, about, left_out),
     )
     return first, second
 
@@ -237,9 +239,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _measured(measured: Measured, name: str) -> str:
+def _measured(measured: Measured, name: str, *, reason: bool = True) -> str:
     value = measured.values[name]
-    text = number(value)
+    text = number(value) if reason else known(value)
     if value.value is not None and name in measured.intervals:
         low, high = measured.intervals[name]
         return f"{text} [{short(low)} {short(high)}]"

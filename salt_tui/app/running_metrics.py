@@ -335,9 +335,10 @@ class RunningMeasurement:
         begun = self._clock()
         chosen = [answer for answer in answers if choice.task is None or answer.task == choice.task]
         try:
-            self._precisions = choice.kind, task_precisions(answers, choice.kind)
+            precisions = choice.kind, task_precisions(answers, choice.kind)
             tasks, left_out = copy_units(chosen, choice.kind, choice.function)
             self._result = version, choice, measure(tasks, left_out, choice.function)
+            self._precisions = precisions
             self.failure = None
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"
