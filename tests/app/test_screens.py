@@ -503,8 +503,8 @@ def test_setup_and_live_lose_nothing_at_the_least_size(stored: Path) -> None:
         await pilot.pause(0.1)
         lines = screen_text(app).splitlines()
         assert "finished" in lines[0]
-        assert "prec. ↑ .61 [" in lines[-3]
-        assert "n 25 · 2 tasks (1 undefined)" in lines[-2]
+        assert "prec. .61 [" in lines[-3]
+        assert "of 1 task · n 25 · 2 tasks" in lines[-2]
         assert app.screen.query_one("#map").size.height >= 2
 
     drive(scenario, stored, size=(60, 16))
