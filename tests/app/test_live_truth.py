@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,63 +17,16 @@ from salt_tui.app import live_lines
 from salt_tui.app.application import SaltApp
 from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.app.dialogs import Question
-from salt_tui.app.live_screen import LOG_ROWS, LiveScreen
+from salt_tui.app.live_screen import LOG_ROWS
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.run_session import RunSession
-from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.errors import EnvironmentChangedError
-from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded, RunEvent, TaskProgress
+from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded
 from salt_tui.store.store import open_store
-from scoring.value import Value, undefined
 from tests.app.conftest import request
 from tests.app.pilot import drive, screen_text, until
-from tests.app.unit_events import answer_events, started, state_of
-
-
-class WrittenRun(BackgroundRun):
-    """A run whose events the test writes; it works until `ends`."""
-
-    def __init__(self, *events: RunEvent) -> None:
-        self.mailbox: deque[RunEvent] = deque(events)
-        self.failure: BaseException | None = None
-        self.cancelled: list[int] = []
-        self.ends = False
-
-    @property
-    def alive(self) -> bool:
-        """Whether it works."""
-        return not self.ends
-
-    def start(self) -> None:
-        """Nothing is computed."""
-
-    def stop(self) -> None:
-        """End."""
-        self.ends = True
-
-    def join(self, timeout: float) -> bool:
-        """Return whether it ended."""
-        return self.ends
-
-    def cancel_answer(self, generation: int) -> None:
-        """Take note."""
-        self.cancelled.append(generation)
-
-
-def session_of(database: Path, *events: RunEvent) -> tuple[RunSession, WrittenRun]:
-    session, run = RunSession(database), WrittenRun(*events)
-    session.log_path = database.with_name("engine-own.log")
-    session._compute(run)
-    return session, run
-
-
-async def show(app: SaltApp, pilot: Pilot[int], session: RunSession) -> LiveScreen:
-    app._show_session(session, computing=session.computing)
-    await until(pilot, lambda: isinstance(app.screen, LiveScreen) and app.screen._session is session)
-    await until(pilot, lambda: not session.reading)
-    await pilot.pause(0.05)
-    assert isinstance(app.screen, LiveScreen)
-    return app.screen
+from tests.app.unit_events import answer_events, started
+from tests.app.written_run import session_of, show
 
 
 def messages(app: SaltApp) -> str:
@@ -247,118 +199,6 @@ def test_a_run_that_cannot_be_read_says_so(stored: Path) -> None:
     drive(scenario, stored)
 
 
-TASKS = (
-    "arc_grid", "code", "dna_translation", "first_order_logic", "kronecker_product", "matrix_multiplication", "maze",
-    "words_collection",
-)  # fmt: skip
-
-
-def test_every_task_has_its_precision_beside_the_others() -> None:
-    state = state_of(started(*TASKS), *answer_events(1, 0, ["·×"], task="arc_grid"))
-    precisions = {"arc_grid": Value(0.5), "code": undefined("nothing generated"), "maze": Value(1.0)}
-    first, *rest = live_lines.task_lines(state, precisions, "maze", 2, 80)
-    assert first.startswith(" 8 tasks ")
-    assert "1/32 answers · arc_grid 1/4" in first
-    assert rest == [
-        " arc_grid       .50  code           –    dna_translati… …    first_order_l… …   ",
-        " kronecker_pro… …    matrix_multip… …   >maze           1.00 words_collect… …   ",
-    ]
-    assert live_lines.task_lines(state, precisions, "maze", 2, 200)[1:] == [
-        " arc_grid .50  code –  dna_translation …  first_order_logic …  kronecker_product …  matrix_multiplication …"
-        " >maze 1.00  words_collection …"
-    ]
-    whole = live_lines.task_lines(state, precisions, "maze", 8, 120)
-    assert [line[:24].rstrip() for line in whole] == [f"{'>' if task == 'maze' else ' '}{task}" for task in TASKS]
-    assert whole[6].rstrip().endswith("0/4  1.00")
-
-
-@pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_the_lines_of_tasks_fit_and_name_all(width: int) -> None:
-    state = state_of(started(*TASKS, total=1_000), *answer_events(1, 0, ["·×"], task="kronecker_product"))
-    lines = live_lines.task_lines(state, {}, "code", 2, width)
-    assert len(lines) <= 3
-    assert all(cell_len(line) <= width for line in lines)
-    assert all(task[:4] in " ".join(lines[1:]) for task in TASKS)
-    assert "1/8000" in lines[0]
-
-
-def test_the_rows_end_in_the_counts_of_the_unit_that_is_shown(tmp_path: Path) -> None:
-    session, _ = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, ["··", "·×", "·-"]))
-
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        screen = await show(app, pilot, session)
-
-        def end() -> str:
-            return screen.map.draw_row(1).text[-25:].strip()
-
-        assert end() == "5  .80  complete"
-        await pilot.press("g")
-        assert end() == "3  .33  complete"
-        assert "n prec.  status" in screen_text(app)
-
-    drive(scenario, tmp_path / "salt.db")
-
-
-def test_numbers_under_an_ended_run_are_those_of_all_its_atoms_or_marked(tmp_path: Path) -> None:
-    session, run = session_of(tmp_path / "salt.db", started("maze", "code"), *answer_events(1, 0, ["·×"]))
-    session.pull()
-    assert live_lines.metric_lines(session, 80) == (" precision …  ECE …  AUROC …", " measuring … · 2 tasks")
-    session.measure()
-    session.wait_for_measurement(5)
-    assert "n 2 in 1 answer · 1 of 2 tasks" in live_lines.metric_lines(session, 80)[1]
-    run.mailbox.extend(answer_events(2, 0, ["·×·"], task="code"))
-    session.pull()
-    assert "measuring" not in live_lines.metric_lines(session, 80)[1], "of the n that is said"
-    run.mailbox.append(RunEnded(7, "finished", None))
-    run.ends = True
-    session.pull()
-    assert live_lines.metric_lines(session, 80)[1].startswith(" measuring … · micro ↑ 1.00 (1/1) · n 2 in 1 answer ")
-    session.measure()
-    session.wait_for_measurement(5)
-    assert live_lines.metric_lines(session, 80)[1] == " micro ↑ .75 (2/2) · n 5 in 2 answers · 2 tasks"
-    session.next_task()
-    assert live_lines.metric_lines(session, 80) == (" precision …  ECE …  AUROC …", " measuring … · maze")
-
-
-def test_no_number_is_shown_of_a_part_of_a_stored_run(stored: Path) -> None:
-    session = RunSession.stored(1, stored)
-    assert "reading …" in live_lines.metric_lines(session, 80)[1]
-    deadline = time.monotonic() + 20
-    seen = set()
-    while session.reading and time.monotonic() < deadline:
-        session.pull()
-        session.measure()
-        seen.add(live_lines.metric_lines(session, 80))
-    assert {first for first, _ in seen} == {" precision …  ECE …  AUROC …"}
-    assert session.measured is None
-    session.measure()
-    session.wait_for_measurement(5)
-    assert session.waiting_for == ""
-    assert "in 8 answers" in live_lines.metric_lines(session, 80)[1]
-
-
-def test_how_much_of_a_stored_run_was_read_is_said(tmp_path: Path) -> None:
-    session = RunSession(tmp_path / "salt.db")
-    session.state.apply(deque([replace(started(), tasks=(TaskProgress("maze", 20, 20), TaskProgress("code", 4, 20)))]))
-    session.reading = True
-    session._read_answers = 7
-    assert live_lines.metric_lines(session, 80)[1] == " reading 7/24 answers … · 2 tasks"
-
-
-def test_a_mean_says_of_how_many_tasks_it_is(tmp_path: Path) -> None:
-    session, _ = session_of(
-        tmp_path / "salt.db", started("maze", "code"), *answer_events(1, 0, ["·×"]),
-        *answer_events(2, 0, ["··"], task="code"),
-    )  # fmt: skip
-    session.pull()
-    session.measure()
-    session.wait_for_measurement(5)
-    first, second = live_lines.metric_lines(session, 80)
-    assert "precision ↑ .75  ECE ↓ " in first
-    assert first.endswith("AUROC macro ↑ 1.00 of 1 task")
-    assert second == " micro ↑ 1.00 (1/2) of 1 task · n 4 in 2 answers · 2 tasks"
-
-
 def test_another_environment_is_offered_only_where_the_run_is_shown(stored: Path) -> None:
     session, run = session_of(stored, started())
     session.run = 1
@@ -504,18 +344,3 @@ def test_the_prompt_of_an_answer_is_counted_from_one(tmp_path: Path) -> None:
         assert any(line.startswith("    1> prompt") for line in screen_text(app).splitlines())
 
     drive(scenario, tmp_path / "salt.db")
-
-
-def test_numbers_that_cannot_be_measured_are_said_once(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: object) -> None:
-        raise ValueError("no such column")
-
-    monkeypatch.setattr("salt_tui.app.running_metrics.measure", fail)
-    session = RunSession.stored(1, stored)
-    deadline = time.monotonic() + 20
-    while session.reading and time.monotonic() < deadline:
-        session.pull()
-    session.measure()
-    session.wait_for_measurement(5)
-    said = [message for _ in range(3) for message in session.pull().messages if "measured" in message]
-    assert said == ["the numbers could not be measured: ValueError: no such column"]
