@@ -52,18 +52,18 @@ class AtomHeatmap(ScrollView, can_focus=True):
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "move(-1)", "Previous atom", show=False, id="map.left"),
-        Binding("right,l", "move(1)", "Next atom", show=False, id="map.right"),
-        Binding("up,k", "rows(-1)", "Row up", show=False, id="map.up"),
-        Binding("down,j", "rows(1)", "Row down", show=False, id="map.down"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="map.page_up"),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="map.page_down"),
-        Binding("home", "first", "First atom", show=False, id="map.first"),
-        Binding("end,G", "follow", "Follow the newest", show=False, id="map.follow"),
+        Binding("left,h", "move(-1)", "Previous atom", id="map.left"),
+        Binding("right,l", "move(1)", "Next atom", id="map.right"),
+        Binding("up,k", "rows(-1)", "Row up", id="map.up"),
+        Binding("down,j", "rows(1)", "Row down", id="map.down"),
+        Binding("pageup", "page(-1)", "Page up", id="map.page_up"),
+        Binding("pagedown", "page(1)", "Page down", id="map.page_down"),
+        Binding("home", "first", "First atom", id="map.first"),
+        Binding("end,G", "follow", "Follow the newest", id="map.follow"),
         Binding("w", "wrong(1)", "Error", tooltip="Next error", id="map.next_wrong"),
-        Binding("W", "wrong(-1)", "Previous error", show=False, id="map.previous_wrong"),
+        Binding("W", "wrong(-1)", "Previous error", id="map.previous_wrong"),
         Binding("c", "surest_wrong(1)", "Surest", tooltip="Surest errors", id="map.surest_wrong"),
-        Binding("C", "surest_wrong(-1)", "Back up the surest errors", show=False, id="map.surest_wrong_back"),
+        Binding("C", "surest_wrong(-1)", "Back up the surest errors", id="map.surest_wrong_back"),
     ]
 
     following: reactive[bool] = reactive(True)

@@ -91,12 +91,12 @@ class TextToRead(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,question_mark,f1", "leave", "Back", id="text.leave"),
-        Binding("down,j", "scroll_text(1)", "Down", show=False, id="text.down"),
-        Binding("up,k", "scroll_text(-1)", "Up", show=False, id="text.up"),
-        Binding("pagedown,space", "scroll_text(10)", "Page down", show=False, id="text.page_down"),
-        Binding("pageup", "scroll_text(-10)", "Page up", show=False, id="text.page_up"),
-        Binding("home", "scroll_to_end(False)", "Beginning", show=False, id="text.first"),
-        Binding("end", "scroll_to_end(True)", "End", show=False, id="text.last"),
+        Binding("down,j", "scroll_text(1)", "Down", id="text.down"),
+        Binding("up,k", "scroll_text(-1)", "Up", id="text.up"),
+        Binding("pagedown,space", "scroll_text(10)", "Page down", id="text.page_down"),
+        Binding("pageup", "scroll_text(-10)", "Page up", id="text.page_up"),
+        Binding("home", "scroll_to_end(False)", "Beginning", id="text.first"),
+        Binding("end", "scroll_to_end(True)", "End", id="text.last"),
     ]
 
     def __init__(self, title: str, text: str) -> None:

@@ -20,7 +20,7 @@ class TaskList(VisibleCursorList):
     HELP = "The tasks: space marks one, a marks all, e shows an example."
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "select", "Mark", show=False, id="tasks.mark"),
+        Binding("space", "select", "Mark", id="tasks.mark"),
     ]
 
     class MarksChanged(Message):

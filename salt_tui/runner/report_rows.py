@@ -296,8 +296,14 @@ def _intervals(cells: Mapping[str, _Cell], choice: RowChoice) -> dict[str, Inter
         if tasks:
             means = mean_over_tasks_of_draws({task: cell.draws[metric] for task, cell in tasks.items()})
             # A task with a single answer has no spread to show, so neither has a mean that holds it.
-            found[metric] = interval_of(means, generations=min(cell.answers for cell in tasks.values()))
+            fewest = min(_answers_behind(cell, metric) for cell in tasks.values())
+            found[metric] = interval_of(means, generations=fewest)
     return found
+
+
+def _answers_behind(cell: _Cell, metric: str) -> int:
+    """Return the answers that a metric of a task is a mean over: of micro AUROC those with right and wrong units."""
+    return cell.inside.generations if metric == "auroc_micro" else cell.answers
 
 
 def _left_out(columns: UnitColumns, function: str, part: Part) -> dict[str, int]:

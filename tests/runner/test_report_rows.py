@@ -206,3 +206,14 @@ def test_point_metrics_of_many_atoms_are_fast() -> None:
     (row,) = measure_rows(columns, RowChoice(HEADLINE, draws=0))
     assert time.process_time() - start < 2.0  # measured: 0.75 s for 1,000,000
     assert row.values["ece"].mean.value < 0.01
+
+
+def test_micro_auroc_of_one_answer_has_no_interval(tmp_path: Path) -> None:
+    store_run(tmp_path / "x.db", tasks=EIGHT_TASKS[:1], answers=3, atoms=3, seed=7)
+    with open_queries(tmp_path / "x.db") as queries:
+        columns = queries.unit_columns(1, "atom")
+    (row,) = measure_rows(columns, RowChoice(HEADLINE, draws=9))
+    assert [inside.generations for inside in row.inside_answers.values()] == [1]
+    assert row.values["auroc_micro"].mean.value is not None
+    assert row_data(row)["intervals"]["auroc"] is not None
+    assert row_data(row)["intervals"]["auroc_micro"] is None
