@@ -44,7 +44,7 @@ def evaluate(
     """
     arguments = ["-m", "salt_tui", "--db", str(database)]
     with TerminalDriver(arguments, environment, folder=folder) as terminal:
-        terminal.wait_for("on disk", 60)
+        terminal.wait_for("  here  ", 60)
         _choose(terminal, samples)
         look("setup", terminal)
         terminal.press("ctrl+r")
@@ -73,7 +73,7 @@ def evaluate(
         terminal.press(*str(export), "enter")
         terminal.wait_for("run 1 is in", 30)
         terminal.press("?")
-        terminal.wait_for("Surest errors", 10)
+        terminal.wait_for("redundancy: redundant atoms", 10)
         look("help", terminal)
         terminal.press("escape", "3")
         terminal.wait_for(lambda text: "1 run" in text and "Filter" in text, 10)
