@@ -76,7 +76,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self.cursor_moved: Callable[[], None] = lambda: None
         self._cursor: tuple[int, int] | None = None  # generation and unit; numbers of answers change on resume
         # Unit, granularity, function; rank from 0, and of how many.
-        self._surest: tuple[tuple[int, int], str, str, int, int] | None = None
+        self._surest: tuple[tuple[int, int], tuple[str, str, str | None], int, int] | None = None
         self._of_line: tuple[int, int, int] | None = None  # generation, line unit, atom from which it was reached
         self._scrolls_itself = False
         self._segments: dict[tuple[str, int | None], Segment] = {}
@@ -339,25 +339,31 @@ class AtomHeatmap(ScrollView, can_focus=True):
         """Walk down, or back up, the wrong and redundant units that the model was surest of."""
         places = self.map.surest_wrong()
         if not places:
-            self.app.notify(f"no wrong or redundant {self.map.kind} with a confidence", markup=False, timeout=2)
+            where = f" in {self.map.task}" if self.map.task else ""
+            self.app.notify(f"no wrong or redundant {self.map.kind} with a confidence{where}", markup=False, timeout=2)
             return
         cursor = self.cursor
         walking = self.surest_rank is not None and cursor in places
         rank = (places.index(cursor) + step) % len(places) if walking and cursor is not None else 0
         self.go_to(places[rank])
         if self._cursor is not None:
-            self._surest = (self._cursor, self.map.kind, self.map.function, rank, len(places))
+            self._surest = (self._cursor, self._ranking, rank, len(places))
             self.cursor_moved()
 
     @property
     def surest_rank(self) -> tuple[int, int] | None:
         """Place of the cursor among the surest errors when it was put there, 1 for the surest, and of how many.
 
-        None when the cursor was not put there so, or another granularity or function is shown by now.
+        None when the cursor was not put there so, or another granularity, function or task is chosen by now.
         """
-        if self._surest is None or self._surest[:3] != (self._cursor, self.map.kind, self.map.function):
+        if self._surest is None or self._surest[:2] != (self._cursor, self._ranking):
             return None
-        return self._surest[3] + 1, self._surest[4]
+        return self._surest[2] + 1, self._surest[3]
+
+    @property
+    def _ranking(self) -> tuple[str, str, str | None]:
+        """What the surest errors are listed by."""
+        return self.map.kind, self.map.function, self.map.task
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the unit that was clicked."""

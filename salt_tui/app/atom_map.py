@@ -63,6 +63,7 @@ class AtomMap:
 
     Attributes:
         answers: in the order of their generations.
+        task: whose errors `surest_wrong` lists; None for those of all tasks.
         version: rises with every change of a unit.
     """
 
@@ -70,6 +71,7 @@ class AtomMap:
         """Start without answers."""
         self.answers: list[AnswerCells] = []
         self.version = 0
+        self.task: str | None = None
         self._generations: list[int] = []
         self._kind = KINDS[0]
         self._function = HEADLINE_FUNCTION
@@ -78,7 +80,7 @@ class AtomMap:
         self._headed: list[bool] = []
         self._height = 0
         self._laid_out = 0  # answers whose start is known
-        self._surest: tuple[tuple[int, str, str, int], list[Place]] | None = None
+        self._surest: tuple[tuple[int, str, str, str | None, int], list[Place]] | None = None
         self._rows: dict[int, list[MapRow]] = {}
 
     # --- what is shown ------------------------------------------------------------------------------------------
@@ -261,12 +263,14 @@ class AtomMap:
     def surest_wrong(self, count: int = 200) -> list[Place]:
         """Return the wrong and redundant units that the present function is surest of, surest first, then in order.
 
-        Looks through all units once per version of the map, granularity and function; walking down costs nothing.
+        Looks through all units once per version of the map, granularity, function and task; walking down costs nothing.
         """
-        asked = (self.version, self._kind, self._function, count)
+        asked = (self.version, self._kind, self._function, self.task, count)
         if self._surest is None or self._surest[0] != asked:
-            found = surest_wrong([answer.units[self._kind] for answer in self.answers], self._function, count)
-            self._surest = asked, [Place(answer, unit) for answer, unit in found]
+            numbers = [n for n, answer in enumerate(self.answers) if self.task in {None, answer.task}]
+            cells = [self.answers[number].units[self._kind] for number in numbers]
+            found = surest_wrong(cells, self._function, count)
+            self._surest = asked, [Place(numbers[answer], unit) for answer, unit in found]
         return self._surest[1]
 
     # --- layout -------------------------------------------------------------------------------------------------

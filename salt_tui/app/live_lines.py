@@ -24,8 +24,8 @@ BAR = 22
 BESIDES_BAR = 41
 """Cells of its name, count and precision, and of the blanks between."""
 
-LEAST_NAME = 4
-"""Cells of a name in the line of all tasks."""
+LEAST_NAME, LONGEST_NAME = 4, 23
+"""Cells of the name of a task."""
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -103,9 +103,9 @@ def task_lines(
     running = state.phase in {"running", "paused"}
     right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)} " if running else ""
     if len(tasks) <= rows:
-        bar = max(0, min(BAR, width - BESIDES_BAR - cell_len(right)))
+        room = width - cell_len(right) - 1
         marked = marked if len(tasks) > 1 else None
-        lines = [_task_line(task, precisions.get(task.name), task.name == marked, bar) for task in tasks]
+        lines = [_task_line(task, precisions.get(task.name), task.name == marked, room) for task in tasks]
     else:
         lines = [_all_tasks_line(tasks, width - cell_len(right) - 1), *_beside(tasks, precisions, marked, width)]
     lines[0] = both_ends(lines[0], right, width)
@@ -113,16 +113,21 @@ def task_lines(
 
 
 def _task_line(task: TaskView, precision: Value | None, marked: bool, width: int) -> str:
-    bar = progress_bar(_share(task.done, task.total), width)
-    mark = CURSOR_ROW if marked else " "
-    return f"{mark}{visible(task.name, 23):<23} {bar} {f'{task.done}/{task.total}':>8}  {known(precision):>4}"
+    bar = progress_bar(_share(task.done, task.total), max(0, min(BAR, width - BESIDES_BAR)))
+    room = max(LEAST_NAME, min(LONGEST_NAME, width - BESIDES_BAR + LONGEST_NAME))
+    name = f"{CURSOR_ROW if marked else ' '}{set_cell_size(fit(visible(task.name), room), room)}"
+    return f"{name} {bar} {f'{task.done}/{task.total}':>8}  {known(precision):>4}"
 
 
 def _all_tasks_line(tasks: list[TaskView], width: int) -> str:
     """Return the progress of all tasks together and of the one at work, with a bar where there is room."""
     done, total = sum(task.done for task in tasks), sum(task.total for task in tasks)
     current = next((task for task in tasks if task.done < task.total), None)
-    at_work = f" · {visible(current.name, 23)} {current.done}/{current.total}" if current is not None and done else ""
+    at_work = (
+        f" · {visible(current.name, LONGEST_NAME)} {current.done}/{current.total}"
+        if current is not None and done
+        else ""
+    )
     for answers in (f"{done}/{total} answers", f"{done}/{total}"):
         left, rest = f" {len(tasks)} tasks ", f"{answers}{at_work}"
         if (room := width - cell_len(left) - cell_len(rest)) >= 0:
@@ -135,7 +140,7 @@ def _beside(tasks: list[TaskView], precisions: Mapping[str, Value], marked: str 
     """Return every task's name and precision beside each other: in one line, or in two under each other."""
     numbers = [known(precisions.get(task.name)) for task in tasks]
     marks = [CURSOR_ROW if task.name == marked else " " for task in tasks]
-    names = [visible(task.name, 23) for task in tasks]
+    names = [visible(task.name, LONGEST_NAME) for task in tasks]
     whole = [f"{mark}{name} {number}" for mark, name, number in zip(marks, names, numbers, strict=True)]
     if cell_len(" ".join(whole)) <= width:
         return [" ".join(whole)]

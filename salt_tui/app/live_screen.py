@@ -99,9 +99,8 @@ class LiveScreen(Screen[None]):
         Binding("escape", "app.leave_live", "Back", tooltip="Close the log, or Runs", id="live.back"),
     ]
     FOOTER = (
-        "live.pause", "live.cancel_run", "live.resume", "live.task", "map.next_wrong", "app.runs", "live.export",
-        "app.setup", "live.function", "map.surest_wrong", "live.granularity", "live.log", "live.cancel_answer",
-        "live.copy",
+        "live.pause", "live.cancel_run", "live.resume", "map.surest_wrong", "map.next_wrong", "live.task", "app.runs",
+        "live.export", "app.setup", "live.function", "live.granularity", "live.log", "live.cancel_answer", "live.copy",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -298,7 +297,9 @@ class LiveScreen(Screen[None]):
             self._say_words(live_lines.instead_of_a_unit(session.state))
             return
         answer = session.state.map.answers[cursor.answer]
-        if len(session.state.map.cells(cursor.answer)):
+        if self.map.following and session.state.phase == "failed" and session.state.log:
+            title, words = "why the run ended", visible(session.state.log[-1], 400)
+        elif len(session.state.map.cells(cursor.answer)):
             unit = session.describe_unit(cursor)
             title, words = heading(unit), sentence(unit, self.map.surest_rank)
         else:

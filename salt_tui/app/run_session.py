@@ -60,7 +60,6 @@ class RunSession:
         self.state = LiveState(clock)
         self.run: int | None = None
         self.log_path: Path | None = None
-        self.task: str | None = None
         self.reading = False
         self._read_answers = 0
         self._background: BackgroundRun | None = None
@@ -168,8 +167,9 @@ class RunSession:
 
     @property
     def resumable(self) -> bool:
-        """Whether there is a run that stopped before its end and that nobody computes, as far as is known."""
-        return self.run is not None and not self.computing and self.state.phase in RESUMABLE
+        """Whether there still is a run that stopped before its end and that nobody computes, as far as is known."""
+        stopped = self.run is not None and not self.computing and self.state.phase in RESUMABLE
+        return stopped and self.database.exists()
 
     def take_refusal(self) -> tuple[str, ...]:
         """Return, once, what differs from the environment in which the run was computed; empty unless it refused."""
@@ -226,13 +226,14 @@ class RunSession:
     @property
     def choice(self) -> Choice:
         """What the numbers under the map are about."""
-        return Choice(self.state.map.kind, self.state.map.function, self.task)
+        return Choice(self.state.map.kind, self.state.map.function, self.state.map.task)
 
     def next_task(self) -> str | None:
         """Show the numbers of the next task, after the last the mean over all; return its name."""
         names: list[str | None] = [None, *self.state.view.tasks]
-        self.task = names[(names.index(self.task) + 1) % len(names)] if self.task in names else None
-        return self.task
+        task = self.state.map.task
+        self.state.map.task = names[(names.index(task) + 1) % len(names)] if task in names else None
+        return self.state.map.task
 
     def measure(self) -> None:
         """Begin to measure when it is time; a stored run is measured when all of it was read."""

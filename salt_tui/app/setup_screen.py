@@ -154,10 +154,9 @@ class SetupScreen(Screen[None]):
             self.tasks.fill([(task.name, task.description) for task in offer.tasks], begun_with.tasks)
         resume = self.query_one("#resume", Button)
         resume.disabled = not offer.unfinished
-        if offer.unfinished:
-            run = offer.unfinished[0]
-            resume.label = Content(f"Resume run {run.run} ({run.answers_done}/{run.answers})")
-            resume.refresh(layout=True)
+        run = offer.unfinished[0] if offer.unfinished else None
+        resume.label = Content(f"Resume run {run.run} ({run.answers_done}/{run.answers})" if run else "Resume")
+        resume.refresh(layout=True)
         place = visible(str(self.salt.database), 50)
         runs = f"{offer.runs} run{'' if offer.runs == 1 else 's'} in {place}"
         self.query_one("#setup-title", Static).update(f" salt-tui   {runs}")

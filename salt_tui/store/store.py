@@ -440,6 +440,9 @@ class Store:
             for run in list(self._claimed):
                 self._put_down(run)
             self._clear_buffer()
+            with contextlib.suppress(sqlite3.Error):
+                # While somebody reads, closing does not do this, and a copy of the file alone would lack the last rows.
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._connection.close()
 
     def __enter__(self) -> Self:

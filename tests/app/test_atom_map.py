@@ -131,6 +131,18 @@ def test_the_surest_wrong_atom_comes_first_by_the_function_that_is_shown() -> No
     assert state.map.surest_wrong() == [Place(1, 0), Place(0, 1), Place(0, 3)]
 
 
+def test_the_surest_errors_of_one_task() -> None:
+    other = started("kronecker_product", "maze")
+    state = state_of(other, *answer_events(1, 0, ["·×"], "kronecker_product"), *answer_events(2, 0, ["×·"]))
+    assert state.map.surest_wrong() == [Place(1, 0), Place(0, 1)]
+    state.map.task = "maze"
+    assert state.map.surest_wrong() == [Place(1, 0)]
+    state.map.task = "kronecker_product"
+    assert state.map.surest_wrong() == [Place(0, 1)]
+    state.map.task = "code"
+    assert state.map.surest_wrong() == []
+
+
 def test_lines_instead_of_atoms() -> None:
     state = state_of(started(), *answer_events(1, 0, ["··", "×"]))
     state.map.kind = "line"

@@ -101,7 +101,7 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         assert session.state.map.kind == "line"
         await press(pilot, "live.granularity")
         await press(pilot, "live.task")
-        assert session.task == "kronecker_product"
+        assert session.state.map.task == "kronecker_product"
         session.wait_for_measurement(5)
         await until(pilot, lambda: "kronecker_product" in screen_text(app).splitlines()[22])
         await press(pilot, "live.log")

@@ -16,7 +16,7 @@ from salt_tui.app.application import SaltApp
 from salt_tui.app.run_session import RunSession
 from salt_tui.runner.events import RunEnded, TaskProgress
 from scoring.value import Value, undefined
-from tests.app.pilot import drive, screen_text
+from tests.app.pilot import drive, screen_text, until
 from tests.app.unit_events import answer_events, started, state_of
 from tests.app.written_run import session_of, show
 
@@ -53,6 +53,16 @@ def test_the_lines_of_tasks_fit_and_name_all(width: int) -> None:
     assert all(cell_len(line) <= width for line in lines)
     assert all(task[:4] in " ".join(lines[1:]) for task in TASKS)
     assert "1/8000" in lines[0]
+
+
+def test_a_task_keeps_its_numbers_beside_the_pace_at_sixty_columns() -> None:
+    state = state_of(started("matrix_multiplication", "maze"), *answer_events(1, 0, ["·×"], "matrix_multiplication"))
+    assert state.phase == "running"
+    line = live_lines.task_lines(state, {"matrix_multiplication": Value(0.5)}, None, 2, 60)[0]
+    assert "1/4   .50 " in line
+    assert line.startswith(" matrix_mult")
+    assert "ETA" in line
+    assert cell_len(line) <= 60
 
 
 def test_the_rows_end_in_the_counts_of_the_unit_that_is_shown(tmp_path: Path) -> None:
@@ -145,3 +155,19 @@ def test_numbers_that_cannot_be_measured_are_said_once(stored: Path, monkeypatch
     session.wait_for_measurement(5)
     said = [message for _ in range(3) for message in session.pull().messages if "measured" in message]
     assert said == ["the numbers could not be measured: ValueError: no such column"]
+
+
+def test_why_a_run_failed_stays_on_the_screen_until_the_cursor_is_moved(tmp_path: Path) -> None:
+    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, ["·×"]))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        run.mailbox.append(RunEnded(7, "failed", "the disk is full"))
+        run.ends = True
+        await until(pilot, lambda: "the disk is full" in "".join(screen_text(app).splitlines()[-5:-3]))
+        assert "why the run ended" in screen_text(app)
+        await pilot.press("left")
+        await until(pilot, lambda: "why the run ended" not in screen_text(app))
+        assert "maze · answer 1 · atom 1" in screen_text(app)
+
+    drive(scenario, tmp_path / "salt.db")

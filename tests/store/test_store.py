@@ -70,6 +70,19 @@ def test_nothing_is_visible_before_flush_and_everything_after(store, create, pat
     assert store.oldest_unwritten is None
 
 
+def test_after_closing_a_copy_of_the_file_alone_is_whole_though_somebody_reads(
+    store, create, path, tmp_path, token, atom
+):
+    generation = first_generation(store, create())
+    with open_queries(path) as queries:
+        assert queries.list_runs()
+        store.add_units(generation, [atom(0)])
+        store.close()
+        copy = tmp_path / "copy.db"
+        copy.write_bytes(path.read_bytes())
+        assert count(copy, "unit") == 1
+
+
 def test_a_restarted_answer_loses_tokens_units_and_revision(store, create, path, token, atom):
     run = create()
     generation = first_generation(store, run)
