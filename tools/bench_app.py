@@ -44,7 +44,7 @@ PROGRAM = ["-m", "salt_tui"]
 MAP_KEYS = ("right", "down", "w", "c", "f", "g")
 PARTS = ("start", "open", "inside", "keys", "late", "pace")
 PACES = {
-    "smollm2": ("--tasks", "kronecker_product", "--difficulty", "easy", "--limit", "4", "-np", "4", "-n", "64"),
+    "smollm2": ("--tasks", "kronecker_product", "--difficulty", "easy", "--limit", "12", "-np", "4", "-n", "64"),
     "nano": ("--tasks", "kronecker_product,dna_translation", "--difficulty", "easy", "--limit", "100", "-np", "16"),
 }
 """What is run to compare paces: some seconds each."""

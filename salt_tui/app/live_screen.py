@@ -30,8 +30,10 @@ from salt_tui.visible_text import visible
 if TYPE_CHECKING:
     from salt_tui.app.application import SaltApp
 
-FRAMES_PER_SECOND = 30
-NUMBERS_PER_SECOND = 2
+FRAMES_PER_SECOND = 10
+NUMBERS_PER_SECOND = 0.5
+"""On two cores that llama.cpp uses, 30 frames and 2 measurements a second cost the run a fifth of its pace, these a tenth:
+its threads wait for each other, so what the app takes from one of them both lose.  Keys do not wait for frames."""
 MEASURE_AFTER_SECONDS = 0.25
 TICKS_WHILE_READING = 10
 TASK_ROWS = 2
