@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 FRAMES_PER_SECOND = 10
 NUMBERS_PER_SECOND = 0.5
-"""On two cores that llama.cpp uses, 30 frames and 2 measurements a second cost the run a fifth of its pace, these a tenth:
-its threads wait for each other, so what the app takes from one of them both lose.  Keys do not wait for frames."""
+"""On two cores that llama.cpp uses, 30 frames and 2 measurements a second cost the run a fifth of its pace, these a
+tenth: its threads wait for each other, so what the app takes from one of them both lose.  Keys wait for no frame."""
 MEASURE_AFTER_SECONDS = 0.25
 TICKS_WHILE_READING = 10
 TASK_ROWS = 2
