@@ -101,8 +101,9 @@ class LiveScreen(Screen[None]):
         Binding("escape", "app.leave_live", "Back", tooltip="Close the log, or Runs", id="live.back"),
     ]
     FOOTER = (
-        "live.pause", "live.cancel_run", "live.resume", "map.surest_wrong", "map.next_wrong", "live.task", "app.runs",
-        "live.export", "app.setup", "live.function", "live.granularity", "live.log", "live.cancel_answer", "live.copy",
+        "live.pause", "live.cancel_run", "live.resume", "live.task", "map.next_wrong", "app.runs", "live.export",
+        "app.setup", "live.function", "map.surest_wrong", "live.granularity", "live.log", "live.cancel_answer",
+        "live.copy",
     )  # fmt: skip
 
     def __init__(self) -> None:
