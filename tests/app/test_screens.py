@@ -442,6 +442,7 @@ def test_runs_that_could_not_be_read_are_read_again(stored: Path, tmp_path: Path
         database.write_bytes(stored.read_bytes())
         await pilot.press("1", "3")
         await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
+        assert screen_text(app).splitlines()[0].startswith(" 1 run")
 
     drive(scenario, database)
 
