@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.model, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).resolve().parents[2]
 
-ANSWERS = 120
+ANSWERS = 240
 
 TOKENS = (
     "SELECT problem.task, problem.position, token.position, token.id, log_probability, entropy, alternatives FROM token"
@@ -102,6 +102,26 @@ def child_of(process: subprocess.Popen[str]) -> int:
     return int(children[0])
 
 
+def stop_amid_an_answer(process: subprocess.Popen[str], database: Path) -> int:
+    """Stop the model process while tokens of an unfinished answer are stored; return its id.
+
+    Between two answers nothing is in flight, and nothing would have to begin again.
+    """
+    wait_for(process, database, "SELECT count(*) FROM token")
+    child = child_of(process)
+    begun = "SELECT count(*) FROM token JOIN generation ON generation.id = generation WHERE stop_reason IS NULL"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        os.kill(child, signal.SIGSTOP)
+        time.sleep(0.3)
+        if rows(database, begun)[0][0]:
+            return child
+        os.kill(child, signal.SIGCONT)
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError("no answer was in flight")
+
+
 def test_some_atoms_are_right_and_some_are_wrong(whole: tuple[Path, dict[str, Any]]) -> None:
     _, data = whole
     correct = sum(task["correct"] for task in data["tasks"].values())
@@ -175,8 +195,9 @@ def test_sigsegv_to_the_child_is_one_line_and_the_run_goes_on(
     database, data = whole
     crashed = tmp_path / "crashed.db"
     process = start(*long_run(crashed))
-    wait_for(process, crashed, "SELECT count(*) FROM token")
-    os.kill(child_of(process), signal.SIGSEGV)
+    child = stop_amid_an_answer(process, crashed)
+    os.kill(child, signal.SIGSEGV)
+    os.kill(child, signal.SIGCONT)
     output, talk = process.communicate(timeout=300)
     assert process.returncode == 0, talk
     assert len([line for line in talk.splitlines() if "SIGSEGV" in line]) == 1
