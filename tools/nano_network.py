@@ -100,12 +100,13 @@ class Network(nn.Module):
         self.output_norm = nn.Parameter(torch.ones(shape.width))
         self.blk = nn.ModuleList(Block(shape, generator) for _ in range(shape.layers))
 
-    def forward(self, preamble: Tensor, items: list[Tensor]) -> Tensor:
-        """Return the logits of all tokens of the items, shape ``(tokens of all items, vocabulary)``.
+    def forward(self, preamble: Tensor, items: list[Tensor], asked: Tensor | None = None) -> Tensor:
+        """Return logits, shape ``(tokens of all items, vocabulary)`` or those of ``asked`` alone.
 
         Args:
             preamble: ids of the tokens that every item has before it; at least one.
             items: ids of each item.
+            asked: which of the items' tokens, counted through all items.
         """
         shape = self.shape
         shared = preamble.numel()
@@ -118,7 +119,8 @@ class Network(nn.Module):
         x = functional.embedding(torch.cat((preamble, *items)), self.token_embd)
         for block in self.blk:
             x = block(x, rotation, shared, packed, seen)
-        x = functional.rms_norm(x[shared:], (shape.width,), self.output_norm, shape.epsilon)
+        x = x[shared:] if asked is None else x.index_select(0, shared + asked)
+        x = functional.rms_norm(x, (shape.width,), self.output_norm, shape.epsilon)
         return functional.linear(x, self.token_embd)
 
     def _rotation(self, positions: Tensor) -> tuple[Tensor, Tensor]:

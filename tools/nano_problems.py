@@ -16,7 +16,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from tasks.draws import derive_seed, draw_integer, draw_item
 from tasks.parameters import level_parameters
 from tasks.problems import draw_problem, draw_problems
-from tasks.prompts import conversation, fenced
+from tasks.prompts import DEFAULT_SHOTS, conversation, fenced
 from tasks.registry import TASKS
 from tasks.task import Problem
 
@@ -47,10 +47,32 @@ CHECK_SEED, CHECK_LIMIT = 1, 100
 
 _TRAINING_SEED = 20_261_130  # any other than a run's, so that only chance repeats a problem
 _LONGEST_ITEM = 900
-_GROUP_TOKENS, _GROUP_ITEMS = 1600, 40
+_GROUP_TOKENS, _GROUP_ITEMS = 1600, 60
 _CORPUS_PROBLEMS = 400
+
+GROUPS = 2
+"""Groups of a step."""
+
 _EARLY = 0.12
 """The part of the training in which most problems are trivial: lengths grow."""
+
+_SHARES = {
+    "arc_grid": 3,
+    "code": 6,
+    "dna_translation": 2,
+    "first_order_logic": 3,
+    "kronecker_product": 5,
+    "matrix_multiplication": 4,
+    "maze": 3,
+    "words_collection": 6,
+}
+"""Of 32 groups, how many are of each task: what takes longest to learn comes most often."""
+
+NEVER_SHOWN = frozenset({"AAC", "ACG", "CAT", "CGA", "GCC", "GTA", "TGT", "TTC"})
+"""Codons that no training problem of DNA contains.
+
+All others are learnt without a mistake, at any length.  What the model was never shown it has to guess.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,31 +158,35 @@ class TrainingProblems:
         }
         self._preamble = lru_cache(maxsize=None)(self._encode_preamble)
 
-    def groups(self, step: int, steps: int, count: int) -> list[Group]:
-        """Return ``count`` groups of step ``step`` of ``steps``, each of another task."""
+    def group(self, step: int, steps: int, part: int) -> Group:
+        """Return the group of part ``part``, from 0 below `GROUPS`, of step ``step`` of ``steps``.
+
+        The parts of a step have the same level and number of worked examples, so that they take about as long.
+        """
+        rounds, place = divmod(step * GROUPS + part, sum(_SHARES.values()))
+        order = [name for name, share in _SHARES.items() for _ in range(share)]
+        Random(derive_seed("salt-nano order", rounds)).shuffle(order)
+        weights = (7, 3, 0) if step < _EARLY * steps else (2, 6, 2)
         random = Random(derive_seed("salt-nano", step))
-        names = sorted(TASKS, key=lambda name: derive_seed("salt-nano order", step * count // len(TASKS), name))
-        first = step * count % len(TASKS)
-        order = (names + names)[first : first + count]
-        weights = (7, 3, 0) if step < _EARLY * steps else (2, 5, 3)
-        return [self._group(random, name, weights) for name in order]
+        level = draw_item(random, [level for level, weight in zip(LEVELS, weights, strict=True) for _ in range(weight)])
+        shots = draw_item(random, (0, 0, 0, 1, 2, 3, 3, 3))
+        return self._group(Random(derive_seed("salt-nano", step, part)), order[place], level, shots)
 
     def fixed_groups(self, level: str) -> list[Group]:
         """Return one group per task of a level that no step draws from, to watch the loss."""
         random = Random(derive_seed("salt-nano watch", level))
-        weights = tuple(int(level == name) for name in LEVELS)
-        return [self._group(random, name, weights) for name in sorted(TASKS)]
+        return [self._group(random, name, level, DEFAULT_SHOTS) for name in sorted(TASKS)]
 
-    def _group(self, random: Random, name: str, weights: tuple[int, ...]) -> Group:
+    def _group(self, random: Random, name: str, level: str, shots: int) -> Group:
         task = TASKS[name]
-        level = draw_item(random, [level for level, weight in zip(LEVELS, weights, strict=True) for _ in range(weight)])
-        shots = draw_item(random, (0, 0, 0, 1, 2, 3, 3, 3))
         parameters = level_parameters(task, level)
         items: list[Item] = []
         size = 0
         while len(items) < _GROUP_ITEMS:
             problem = draw_problem(task, level, parameters, _TRAINING_SEED, draw_integer(random, 10_000, 2**40))
-            if problem.id in self._excluded:
+            if problem.id in self._excluded or (
+                name == "dna_translation" and not NEVER_SHOWN.isdisjoint(problem.text.split())
+            ):
                 continue
             question = rendered([("user", problem.text)]) + ASSISTANT
             prompt = self._tokeniser.encode(question).ids

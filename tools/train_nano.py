@@ -2,6 +2,9 @@
 
 Everything that is drawn follows from the step's number, so a training that was interrupted goes on with the same
 problems.  The checkpoint and the tokeniser are kept in ``--folder``; the model file is written at the end.
+
+Each group of a step has a process of its own with one thread: for matrices as small as these, two threads of one
+process took longer than one.  The processes share the parameters, and each leaves its gradient in shared memory.
 """
 
 from __future__ import annotations
@@ -12,9 +15,14 @@ import os
 import sys
 import time
 from collections import defaultdict
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
 import torch
+import torch.multiprocessing as processes
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
@@ -22,10 +30,9 @@ from torch.nn import functional
 from tools.nano_export import MODEL_FILE, write_model
 from tools.nano_network import Network, Shape
 from tools.nano_optimiser import Muon
-from tools.nano_problems import LEVELS, Group, TrainingProblems, learn_tokeniser
+from tools.nano_problems import GROUPS, LEVELS, Group, TrainingProblems, learn_tokeniser
 
-STEPS = 6000
-GROUPS = 2
+STEPS = 12_500
 LEARNING_RATE = 3e-3
 WARM_UP, DECAY = 0.01, 0.4
 """Parts of the training in which the learning rate rises from 0, and falls to a hundredth (the last ones)."""
@@ -34,18 +41,55 @@ SEED = 0
 REPORT, CHECKPOINT = 50, 200
 
 
-def losses(network: Network, group: Group) -> tuple[Tensor, float]:
-    """Return the mean loss over the answers' tokens, nats, and the share of them that would be chosen greedily."""
+class Seen(NamedTuple):
+    """What the network made of a group.
+
+    Attributes:
+        name: the task.
+        loss: mean over the answers' tokens, nats.
+        right: share of them that would be chosen greedily.
+    """
+
+    name: str
+    loss: float
+    right: float
+
+
+def answer_loss(network: Network, group: Group) -> tuple[Tensor, Seen]:
+    """Return the mean loss over the answers' tokens, with and without its graph."""
     items = [torch.tensor(item.tokens) for item in group.items]
-    logits = network(torch.tensor(group.preamble), [item[:-1] for item in items])
     ends = torch.tensor([len(item.tokens) - 1 for item in group.items]).cumsum(0)
     asked = torch.cat(
         [torch.arange(int(end) - item.answer, int(end)) for end, item in zip(ends, group.items, strict=True)]
     )
     targets = torch.cat([item[-answered.answer :] for item, answered in zip(items, group.items, strict=True)])
-    chosen = logits.index_select(0, asked)
-    right = float((chosen.argmax(1) == targets).float().mean())
-    return functional.cross_entropy(chosen, targets), right
+    logits = network(torch.tensor(group.preamble), [item[:-1] for item in items], asked)
+    loss = functional.cross_entropy(logits, targets)
+    right = float((logits.argmax(1) == targets).float().mean())
+    return loss, Seen(group.name, float(loss.detach()), right)
+
+
+def compute_gradient(network: Network, group: Group, gradient: Tensor) -> Seen:
+    """Write the gradient of a group, all parameters one after the other, into ``gradient``."""
+    network.zero_grad()
+    loss, seen = answer_loss(network, group)
+    torch.autograd.backward(loss)
+    torch.cat(
+        [parameter.grad.flatten() for parameter in network.parameters() if parameter.grad is not None], out=gradient
+    )
+    return seen
+
+
+def serve_part(
+    network: Network, gradient: Tensor, steps: int, part: int, tokeniser: Path, connection: Connection
+) -> None:
+    """Compute one part of every step whose number arrives, until the training has gone."""
+    torch.set_num_threads(1)
+    problems = TrainingProblems(Tokenizer.from_file(str(tokeniser)))
+    with suppress(EOFError, KeyboardInterrupt):
+        while True:
+            step = connection.recv()
+            connection.send(compute_gradient(network, problems.group(step, steps, part), gradient))
 
 
 def rate(step: int, steps: int) -> float:
@@ -90,38 +134,51 @@ class Training:
         torch.save(state, part)
         os.replace(part, self._file)
 
-    def advance(self, groups: list[Group]) -> dict[str, tuple[float, float]]:
-        """Take one step; return loss and share of right tokens per task."""
+    def advance(self, gradient: Tensor) -> None:
+        """Take one step with the gradient of all parameters, one after the other."""
         for optimiser in self._optimisers:
-            optimiser.zero_grad()
             for settings in optimiser.param_groups:
                 settings["lr"] = LEARNING_RATE * rate(self.step, self.steps)
-        seen = {}
-        for group in groups:
-            loss, right = losses(self.network, group)
-            torch.autograd.backward(loss / len(groups))
-            seen[group.name] = (float(loss.detach()), right)
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        parameters = list(self.network.parameters())
+        for parameter, own in zip(parameters, gradient.split([p.numel() for p in parameters]), strict=True):
+            parameter.grad = own.view_as(parameter)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         for optimiser in self._optimisers:
             optimiser.step()
         self.step += 1
-        return seen
 
     def watch(self, problems: TrainingProblems) -> None:
         """Print the share of right tokens of every task and level on groups that are never trained on."""
         for level in LEVELS:
             with torch.no_grad():
-                shares = {group.name: losses(self.network, group)[1] for group in problems.fixed_groups(level)}
-            print(f"  {level:8}" + "  ".join(f"{name[:11]} {share:.2f}" for name, share in shares.items()), flush=True)
+                groups = [answer_loss(self.network, group)[1] for group in problems.fixed_groups(level)]
+            print(f"  {level:8}" + "  ".join(f"{seen.name[:11]} {seen.right:.2f}" for seen in groups), flush=True)
 
 
-def tokeniser_of(folder: Path) -> Tokenizer:
-    """Return the folder's tokeniser, learnt when there is none."""
-    file = folder / "tokeniser.json"
-    if not file.exists():
-        print("learning the tokeniser", flush=True)
-        learn_tokeniser().save(str(file))
-    return Tokenizer.from_file(str(file))
+class Steps:
+    """The processes that compute the parts of a step; the first part is computed here."""
+
+    def __init__(self, network: Network, problems: TrainingProblems, steps: int, tokeniser: Path) -> None:
+        """Start them; they end with this process."""
+        self._network, self._problems, self._steps = network.share_memory(), problems, steps
+        count = sum(parameter.numel() for parameter in network.parameters())
+        self._gradients = torch.zeros(GROUPS, count).share_memory_()
+        self._connections = []
+        context = processes.get_context("spawn")
+        for part in range(1, GROUPS):
+            own, other = context.Pipe()
+            arguments = (network, self._gradients[part], steps, part, tokeniser, other)
+            context.Process(target=serve_part, args=arguments, daemon=True).start()
+            other.close()
+            self._connections.append(own)
+
+    def compute(self, step: int) -> tuple[Tensor, list[Seen]]:
+        """Return the mean gradient of a step's groups and what was seen of each."""
+        for connection in self._connections:
+            connection.send(step)
+        seen = [compute_gradient(self._network, self._problems.group(step, self._steps, 0), self._gradients[0])]
+        seen += [connection.recv() for connection in self._connections]
+        return self._gradients.mean(0), seen
 
 
 def main(arguments: list[str]) -> int:
@@ -129,29 +186,35 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.train_nano", description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, default=Path("build/nano"), help="checkpoint and tokeniser")
     parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--output", type=Path, default=MODEL_FILE)
     options = parser.parse_args(arguments)
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
     options.folder.mkdir(parents=True, exist_ok=True)
-    tokeniser = tokeniser_of(options.folder)
+    file = options.folder / "tokeniser.json"
+    if not file.exists():
+        print("learning the tokeniser", flush=True)
+        learn_tokeniser().save(str(file))
+    tokeniser = Tokenizer.from_file(str(file))
     problems = TrainingProblems(tokeniser)
     training = Training(options.folder, options.steps)
     count = sum(parameter.numel() for parameter in training.network.parameters())
     print(f"{count:,} parameters; step {training.step} of {training.steps}", flush=True)
+    steps = Steps(training.network, problems, training.steps, file)
     begin, first = time.monotonic(), training.step
-    recent: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    recent: dict[str, list[Seen]] = defaultdict(list)
     while training.step < training.steps:
-        for name, figures in training.advance(problems.groups(training.step, training.steps, GROUPS)).items():
-            recent[name].append(figures)
+        gradient, parts = steps.compute(training.step)
+        training.advance(gradient)
+        for seen in parts:
+            recent[seen.name].append(seen)
         if training.step % REPORT == 0:
             pace = (time.monotonic() - begin) / (training.step - first)
             left = pace * (training.steps - training.step) / 60
-            means = {
-                name: [sum(column) / len(column) for column in zip(*rows, strict=True)] for name, rows in recent.items()
-            }
-            losses_now = "  ".join(f"{name[:5]} {means[name][0]:.2f}/{means[name][1]:.2f}" for name in sorted(means))
-            print(f"{training.step} {pace:.2f} s/step, {left:.0f} min left  {losses_now}", flush=True)
+            losses = "  ".join(
+                f"{name[:5]} {fmean(seen.loss for seen in groups):.2f}/{fmean(seen.right for seen in groups):.2f}"
+                for name, groups in sorted(recent.items())
+            )
+            print(f"{training.step} {pace:.2f} s/step, {left:.0f} min left  {losses}", flush=True)
             recent.clear()
         if training.step % CHECKPOINT == 0:
             training.save()

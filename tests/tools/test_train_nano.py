@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -18,6 +20,8 @@ from tools.nano_optimiser import orthogonal  # noqa: E402
 from tools.nano_problems import (  # noqa: E402
     CHECK_SEED,
     CONTROL_TOKENS,
+    GROUPS,
+    NEVER_SHOWN,
     TrainingProblems,
     byte_level_bpe,
 )
@@ -60,13 +64,33 @@ def test_orthogonal_matrices_have_singular_values_near_one(shape: tuple[int, int
     assert not orthogonal(torch.zeros(shape)).any()
 
 
-def test_the_same_step_draws_the_same_groups_of_different_tasks(problems: TrainingProblems) -> None:
-    first, again = problems.groups(7, 100, 2), problems.groups(7, 100, 2)
-    assert first == again
-    assert len({group.name for group in first}) == 2
-    assert problems.groups(8, 100, 2) != first
-    names = {group.name for step in range(4) for group in problems.groups(step, 100, 2)}
+def test_an_asked_token_has_the_logits_it_has_among_all() -> None:
+    network = Network(SMALL, torch.Generator().manual_seed(1))
+    items = [torch.tensor([4, 5, 6]), torch.tensor([7, 8])]
+    everything = network(torch.tensor([1, 2]), items)
+    assert torch.allclose(network(torch.tensor([1, 2]), items, torch.tensor([2, 4])), everything[[2, 4]], atol=1e-6)
+
+
+def test_the_same_step_draws_the_same_groups(problems: TrainingProblems) -> None:
+    assert problems.group(7, 100, 0) == problems.group(7, 100, 0)
+    assert problems.group(7, 100, 0) != problems.group(7, 100, 1)
+    assert problems.group(8, 100, 0) != problems.group(7, 100, 0)
+
+
+def test_a_round_has_every_task_as_often_as_its_share(problems: TrainingProblems) -> None:
+    names = Counter(problems.group(step, 100, part).name for step in range(16) for part in range(GROUPS))
+    assert names["words_collection"] == 6
+    assert names["dna_translation"] == 2
     assert len(names) == 8
+
+
+def test_the_codons_that_are_never_shown_are_never_shown(problems: TrainingProblems) -> None:
+    tokeniser = problems._tokeniser
+    for level in ("trivial", "easy", "medium"):
+        for item in problems._group(Random(5), "dna_translation", level, 0).items:
+            question, _, answer = tokeniser.decode(item.tokens, skip_special_tokens=False).partition("<|assistant|>")
+            assert NEVER_SHOWN.isdisjoint(question.replace("<|user|>", "").replace("<|end|>", "").split())
+            assert answer
 
 
 def test_the_problems_of_the_check_are_left_out(problems: TrainingProblems) -> None:
@@ -82,21 +106,38 @@ def test_the_problems_of_the_check_are_left_out(problems: TrainingProblems) -> N
 def test_a_training_that_was_interrupted_goes_on_as_if_it_had_not_been(
     problems: TrainingProblems, tmp_path: Path
 ) -> None:
-    drawn = [problems.groups(step, 10, 1)[0] for step in range(4)]
-    groups = [[replace(group, preamble=group.preamble[:20], items=group.items[:2])] for group in drawn]
     folders = [tmp_path / name for name in ("whole", "parts")]
     for folder in folders:
         folder.mkdir()
+
+    def advance(training: train_nano.Training, steps: int) -> None:
+        gradient = torch.zeros(sum(parameter.numel() for parameter in training.network.parameters()))
+        for _ in range(steps):
+            group = problems.group(training.step, 10, 0)
+            small = replace(group, preamble=group.preamble[:20], items=group.items[:2])
+            train_nano.compute_gradient(training.network, small, gradient)
+            training.advance(gradient)
+
     whole = train_nano.Training(folders[0], 10)
-    for group in groups:
-        whole.advance(group)
+    advance(whole, 4)
     first = train_nano.Training(folders[1], 10)
-    for group in groups[:2]:
-        first.advance(group)
+    advance(first, 2)
     first.save()
     second = train_nano.Training(folders[1], 10)
     assert second.step == 2
-    for group in groups[2:]:
-        second.advance(group)
+    advance(second, 2)
     for one, other in zip(whole.network.parameters(), second.network.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_the_parts_of_a_step_are_averaged_over_the_processes(problems: TrainingProblems, tmp_path: Path) -> None:
+    file = tmp_path / "tokeniser.json"
+    problems._tokeniser.save(str(file))
+    network = Network(Shape(), torch.Generator().manual_seed(1))
+    expected = torch.zeros(GROUPS, sum(parameter.numel() for parameter in network.parameters()))
+    alone = [
+        train_nano.compute_gradient(network, problems.group(3, 100, part), expected[part]) for part in range(GROUPS)
+    ]
+    found, seen = train_nano.Steps(network, problems, 100, file).compute(3)
+    assert seen == alone
+    assert torch.equal(found, expected.mean(0))
