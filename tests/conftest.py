@@ -43,7 +43,10 @@ def answer_tokens(task: Task, problem: Problem, random: Random) -> list[list[obj
 
 @pytest.fixture
 def scripted_model(tmp_path: Path) -> ScriptedModel:
-    """Write a script that answers the problems of a run; keyword arguments become keys of the script."""
+    """Write a script that answers the problems of a run; keyword arguments become keys of the script.
+
+    The second reply takes ``crash``, or with ``crash_always`` every one.
+    """
 
     def make(
         *names: str,
@@ -51,6 +54,7 @@ def scripted_model(tmp_path: Path) -> ScriptedModel:
         seed: int = 1,
         difficulty: str = "trivial",
         crash: dict[str, int] | None = None,
+        crash_always: bool = False,
         **keys: object,
     ) -> Path:
         replies = []
@@ -61,7 +65,8 @@ def scripted_model(tmp_path: Path) -> ScriptedModel:
                 tokens = answer_tokens(task, problem, Random(problem.id))
                 replies.append({"match": problem.text, "tokens": tokens})
         if crash is not None:
-            replies[1]["crash"] = crash
+            for reply in replies if crash_always else replies[1:2]:
+                reply["crash"] = crash
         path = tmp_path / "model.scripted.json"
         path.write_text(json.dumps({"replies": replies, **keys}), encoding="utf-8")
         return path

@@ -63,7 +63,7 @@ ATTEMPTS = 2
 """An answer during which the engine died is tried this often in all."""
 
 FRUITLESS_CRASHES = 3
-"""So many crashes without one finished answer in between end the run."""
+"""So many crashes without an answer in between that the engine computed to its end stop the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +222,9 @@ class Experiment:
             self._emit(Notice(f"answer {flight.problem.problem.position + 1} failed, tried again: {event.message}"))
             self._retry(generation, flight.problem, flight.attempt + 1)
             return
+        # An answer that was given up, refused or cancelled says nothing for the engine.
+        if flight.first_token is not None and event.stop_reason not in {"failed", "cancelled"}:
+            self._fruitless_crashes = 0
         self._finish(generation, flight, event.stop_reason, event.message)
 
     def _finish(self, generation: int, flight: _Flight, stop_reason: StopReason, message: str | None) -> None:
@@ -247,7 +250,6 @@ class Experiment:
             ),
         )
         del self._flights[generation]
-        self._fruitless_crashes = 0
         record = flight.problem.problem
         self._emit(
             AnswerFinished(

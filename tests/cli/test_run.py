@@ -180,11 +180,9 @@ def test_a_failed_run_says_why_once_in_every_display(
     scripted_model: ScriptedModel,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
     display: str,
 ) -> None:
-    monkeypatch.setattr("salt_tui.runner.experiment.FRUITLESS_CRASHES", 1)
-    model = scripted_model(*TASKS.split(","), crash={"after": 1, "signal": 11, "times": 99})
+    model = scripted_model(*TASKS.split(","), crash={"after": 1, "signal": 11, "times": 99}, crash_always=True)
     database = tmp_path / "it's mine.db"
     assert run_command_line(arguments(model, database, "--display", display, "-np", "1", "--json")) == 1
     captured = capsys.readouterr()

@@ -205,6 +205,29 @@ def test_an_answer_that_always_crashes_is_failed_and_left_out(scripted_model, tm
     assert failed == (0,)
 
 
+@pytest.mark.parametrize("width", [1, 4])
+def test_an_engine_that_always_crashes_fails_the_run_and_resuming_computes_what_is_open(
+    scripted_model, tmp_path: Path, width: int
+) -> None:
+    database = tmp_path / "x.db"
+    model = scripted_model(*TASKS, crash={"after": 1, "signal": 9, "times": 99}, crash_always=True)
+    state, events = compute(replace(request(model), engine=EngineOptions(width=width)), database)
+    assert state == "failed"
+    last = events[-1]
+    assert isinstance(last, RunEnded)
+    assert "3 times without finishing an answer" in str(last.message)
+    assert len(of_kind(events, Notice)) == 2
+    # Those that were tried twice are failed for good; the others are open.
+    failed = of_kind(events, AnswerFinished)
+    assert {event.answer_status for event in failed} == {"failed"}
+    assert 1 <= len(failed) <= width
+    for reply in range(6):
+        model.with_name(f"{model.name}.crash-{reply}").write_bytes(b"x" * 99)  # the script's crashes are used up
+    state, events = resume(database)
+    assert state == "finished"
+    assert [event.answer_status for event in of_kind(events, AnswerFinished)] == ["complete"] * (6 - len(failed))
+
+
 def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None:
     from salt_tui.runner.errors import UsageError
 
