@@ -74,9 +74,6 @@ class LlamaStreams:
         self.context = options.context
         self.vocabulary_size = model.vocabulary.size
         self.threads = options.threads or suitable_threads(model.parameters)
-        # A prompt is handed over one micro-batch at a time: the CUDA and Vulkan backends never ask the abort
-        # callback, so there a cancel takes effect between two calls.
-        self.chunk = min(options.batch, options.micro_batch)
         parameters = self._parameters(options, interruption)
         log.clear()
         self._context = llama_cpp.llama_init_from_model(model.pointer, parameters)
@@ -87,7 +84,10 @@ class LlamaStreams:
             )
         self.batch = llama_cpp.llama_n_batch(self._context)
         self.micro_batch = llama_cpp.llama_n_ubatch(self._context)
-        self.chunk = min(self.chunk, self.batch, self.micro_batch)
+        # A prompt is handed over one micro-batch at a time: the CUDA and Vulkan backends never ask the abort
+        # callback, so there a cancel takes effect between two calls.  The library's size, not the one asked for:
+        # it is the one that is stored, and a resumed run has to cut at the same places.
+        self.chunk = self.micro_batch
         self.flash_attention = _resolved_flash_attention(options, log)
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._prompt = _Batch(self.chunk)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,24 @@ def test_the_library_says_when_a_batch_is_refused_or_has_no_room(model: tuple[ob
     again = streams.evaluate(1, (1, 2, 3), 0, logits=True)
     assert np.array_equal(before, again)
     streams.close()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(("width", "batch", "micro_batch"), [(8, 512, 4), (8, 4, 2), (4, 512, 64), (1, 4096, 4096)])
+def test_prompts_are_cut_alike_by_the_sizes_asked_for_and_by_those_reported(
+    model: tuple[object, object], width: int, batch: int, micro_batch: int
+) -> None:
+    from salt_tui.engine.llama_streams import LlamaStreams
+
+    shapes = []
+    for _ in range(2):
+        options = replace(OPTIONS, width=width, batch=batch, micro_batch=micro_batch)
+        streams = LlamaStreams(model[0], options, Interruption(), model[1])  # type: ignore[arg-type]
+        shapes.append((streams.chunk, streams.batch, streams.micro_batch))
+        batch, micro_batch = streams.batch, streams.micro_batch
+        streams.close()
+    assert shapes[0] == shapes[1]
+    assert shapes[0][0] <= shapes[0][2]
 
 
 def test_cache_size_by_hand() -> None:
