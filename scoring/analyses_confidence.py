@@ -45,14 +45,14 @@ class NoiseLevel:
     Attributes:
         share: wrong labels e / N, in [0, 1].
         expected_shift: e/N · |2A − 1| for random errors in balanced data (equation 11).
-        largest_shift: 2e/N, the bound for adversarial errors in balanced data (equation 13).
+        largest_shift: 2e/N, the bound for adversarial errors in balanced data (equation 13), at most 1.
         simulated: mean AUROC when e labels of these units are flipped at random.
         simulated_deviation: population standard deviation of it over the draws.
     """
 
     share: float
     expected_shift: Value
-    largest_shift: float
+    largest_shift: Value
     simulated: Value
     simulated_deviation: Value
 
@@ -139,7 +139,7 @@ def _noise_level(
 ) -> NoiseLevel:
     if area.value is None:
         missing = undefined(area.reason or ONE_CLASS)
-        return NoiseLevel(share, missing, 2.0 * share, missing, missing)
+        return NoiseLevel(share, missing, missing, missing, missing)
     flips = round(share * outcomes.size)
     right, rank_sum = int(outcomes.sum()), int(twice_ranks @ outcomes)
     signs = 1 - 2 * outcomes
@@ -153,7 +153,8 @@ def _noise_level(
             measured.append((noisy_sum - noisy_right * (noisy_right + 1)) / (2 * noisy_right * noisy_wrong))
     simulated = Value(float(np.mean(measured))) if measured else undefined(UNDEFINED_IN_EVERY_DRAW)
     deviation = Value(float(np.std(measured))) if measured else undefined(UNDEFINED_IN_EVERY_DRAW)
-    return NoiseLevel(share, Value(share * abs(2.0 * area.value - 1.0)), 2.0 * share, simulated, deviation)
+    expected, largest = Value(share * abs(2.0 * area.value - 1.0)), Value(min(1.0, 2.0 * share))
+    return NoiseLevel(share, expected, largest, simulated, deviation)
 
 
 def _density(ascending: FloatArray, bins: int) -> FloatArray | None:

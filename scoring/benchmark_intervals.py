@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scoring.calibration_error import BINS
-from scoring.intervals import LEVEL, Interval
 from scoring.metrics import METRICS
 from scoring.scored_units import FloatArray, IntArray, SortedColumns
-from scoring.value import TOO_FEW_GENERATIONS, UNDEFINED_IN_EVERY_DRAW
 
 OF_BINS: tuple[str, ...] = ("ece", "mce", "brier_reliability", "brier_resolution")
 """The metrics that the bins of ECE determine."""
@@ -111,24 +109,6 @@ def resampled_metrics(
         area = _auroc(confidence, right, generation, draws)
         found |= {"auroc": area, "auroc_micro": _micro(columns, generation, draws), "prr": 2.0 * area - 1.0}
     return {name: found[name] for name in wanted}
-
-
-def interval_of(values: FloatArray, level: float = LEVEL, generations: int = 2) -> Interval:
-    """Return the percentile interval of a metric's resamples; NaN are left out and counted.
-
-    Args:
-        values: shape ``(draws,)``.
-        level: coverage aimed at, in (0, 1).
-        generations: how many were drawn from; fewer than two give no interval.
-    """
-    defined = values[~np.isnan(values)]
-    if generations < 2:
-        return Interval(None, None, level, 0, 0, TOO_FEW_GENERATIONS)
-    if not defined.size:
-        return Interval(None, None, level, 0, values.size, UNDEFINED_IN_EVERY_DRAW)
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(defined, [tail, 1.0 - tail])
-    return Interval(float(low), float(high), level, int(defined.size), int(values.size - defined.size))
 
 
 def mean_over_tasks_of_draws(values: Mapping[str, FloatArray]) -> FloatArray:

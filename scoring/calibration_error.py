@@ -13,7 +13,7 @@ from scoring.value import NO_UNITS, Value, undefined
 
 BINS = 15
 BIN_COUNTS: tuple[int, ...] = (5, 10, 15, 20, 30, 50, 100)
-"""Bin counts that a report shows beside the usual 15."""
+"""Bin counts to compare the usual 15 with."""
 
 
 @dataclass(frozen=True, slots=True)

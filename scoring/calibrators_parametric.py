@@ -53,7 +53,7 @@ class Beta:
 
     @property
     def strictly_rising(self) -> bool:
-        """Where a or b is positive."""
+        """Where a or b is positive; the clip only keeps the logarithms finite."""
         return self.a > 0.0 or self.b > 0.0
 
     def __call__(self, confidence: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scoring.metrics import METRICS, evaluate_units
-from scoring.scored_units import Groups, SortedColumns, require_probability_rows
+from scoring.scored_units import FloatArray, Groups, SortedColumns, require_probability_rows
 from scoring.value import TOO_FEW_GENERATIONS, UNDEFINED_IN_EVERY_DRAW, Value
 
 DRAWS = 1000
@@ -83,7 +83,7 @@ def bootstrap_intervals(
     wanted = tuple(names)
     count = columns.generations
     if count < 2:
-        return dict.fromkeys(wanted, Interval(None, None, level, 0, 0, TOO_FEW_GENERATIONS))
+        return dict.fromkeys(wanted, interval_of(np.zeros(0), level, count))
     found: dict[str, list[float]] = {name: [] for name in wanted}
     reasons: dict[str, str] = {}
 
@@ -98,19 +98,31 @@ def bootstrap_intervals(
             ]
             for values in pool.map(evaluate, batch):
                 for name, value in values.items():
-                    if value.value is not None:
-                        found[name].append(value.value)
-                    elif value.reason is not None:
+                    found[name].append(np.nan if value.value is None else value.value)
+                    if value.reason is not None:
                         reasons[name] = value.reason
     return {
-        name: _interval(values, draws, level, reasons.get(name, UNDEFINED_IN_EVERY_DRAW))
+        name: interval_of(np.array(values), level, count, reasons.get(name, UNDEFINED_IN_EVERY_DRAW))
         for name, values in found.items()
     }
 
 
-def _interval(values: list[float], draws: int, level: float, reason: str) -> Interval:
-    if not values:
-        return Interval(None, None, level, 0, draws, reason)
+def interval_of(
+    values: FloatArray, level: float = LEVEL, generations: int = 2, reason: str = UNDEFINED_IN_EVERY_DRAW
+) -> Interval:
+    """Return the percentile interval of a metric's resamples; NaN are left out and counted.
+
+    Args:
+        values: shape ``(draws,)``.
+        level: coverage aimed at, in (0, 1).
+        generations: how many were drawn from; fewer than two give no interval.
+        reason: why there is none when the metric is undefined in every resample.
+    """
+    if generations < 2:
+        return Interval(None, None, level, 0, 0, TOO_FEW_GENERATIONS)
+    defined = values[~np.isnan(values)]
+    if not defined.size:
+        return Interval(None, None, level, 0, values.size, reason)
     tail = (1.0 - level) / 2.0
-    low, high = np.quantile(values, [tail, 1.0 - tail])
-    return Interval(float(low), float(high), level, len(values), draws - len(values))
+    low, high = np.quantile(defined, [tail, 1.0 - tail])
+    return Interval(float(low), float(high), level, int(defined.size), int(values.size - defined.size))

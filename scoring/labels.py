@@ -30,8 +30,8 @@ def label_unit(text: str, reference: str | None) -> UnitStatus:
         reference: the reference unit at the same index, None when the reference has none there.
 
     Returns:
-        ``redundant`` without a reference, whatever the text, so that the counts of the statuses always give the
-        number of reference units; otherwise ``correct`` for equal strings, ``abstained`` for ``DK`` and ``<DK>``,
+        ``redundant`` without a reference, whatever the text (our reading), so that the counts of the statuses always
+        give the number of reference units; otherwise ``correct`` for equal strings, ``abstained`` for ``DK`` and ``<DK>``,
         ``wrong`` for the rest.
     """
     if reference is None:

@@ -56,7 +56,9 @@ def brier_decomposition(units: ScoredUnits, bins: int = BINS) -> BrierDecomposit
         return None
     share = binned.counts / units.n
     rate = units.total_correct / units.n
-    within = units.values - np.repeat(binned.confidence, np.diff(np.append(binned.starts, units.values.size)))
+    # Thresholds without a unit, as a bootstrap draw has them, may lie below the first bin.
+    starts = np.concatenate(([0], binned.starts[1:], [units.values.size]))
+    within = units.values - np.repeat(binned.confidence, np.diff(starts))
     return BrierDecomposition(
         reliability=float((share * binned.gaps**2).sum()),
         resolution=float((share * (binned.accuracy - rate) ** 2).sum()),

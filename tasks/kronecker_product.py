@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from random import Random
 from typing import ClassVar, TypeAlias
 
-from tasks.draws import draw_integer, draw_item
+from tasks.draws import draw_item
+from tasks.matrix_text import Matrix, draw_matrix, format_matrices, format_matrix, read_matrices
 from tasks.parameters import integer_range
 from tasks.task import (
     Dependence,
@@ -17,17 +17,13 @@ from tasks.task import (
     ParameterError,
     Parameters,
     Problem,
-    ProblemTextError,
     RangeParameter,
     Task,
-    quoted,
 )
 
-Matrix: TypeAlias = list[list[int]]
 _Shapes: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 _DIGITS = IntegerRange(-9, 9)
-_ENTRY = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class KroneckerProduct(Task):
@@ -67,13 +63,13 @@ class KroneckerProduct(Task):
             raise ParameterError(f"{self.name}: size={size} is prime, so one matrix would be a scalar")
         rows, columns, inner_rows, inner_columns = draw_item(random, _shapes(draw_item(random, sizes)))
         entries = integer_range(parameters, "entries")
-        left = _draw_matrix(random, rows, columns, entries)
-        right = _draw_matrix(random, inner_rows, inner_columns, entries)
-        return f"A=\n{_format(left)}\nB=\n{_format(right)}", _format(_product(left, right))
+        left = draw_matrix(random, rows, columns, entries)
+        right = draw_matrix(random, inner_rows, inner_columns, entries)
+        return format_matrices(left, right), format_matrix(_product(left, right))
 
     def solve(self, text: str) -> str:
         """Return the product, one row per line."""
-        return _format(_product(*_read_matrices(text)))
+        return format_matrix(_product(*read_matrices(self.name, text)))
 
     def instructions(self) -> str:
         """Say what the product is and how it is laid out."""
@@ -84,7 +80,7 @@ class KroneckerProduct(Task):
 
     def explain(self, problem: Problem) -> str:
         """Show for every row of the product which entries of A multiply which row of B."""
-        left, right = _read_matrices(problem.text)
+        left, right = read_matrices(self.name, problem.text)
         rows = problem.reference.split("\n")
         steps = [
             f"A is {len(left)}×{len(left[0])} and B is {len(right)}×{len(right[0])}, "
@@ -92,7 +88,7 @@ class KroneckerProduct(Task):
         ]
         for index, row in enumerate(rows):
             outer, inner = divmod(index, len(right))
-            parts = ", ".join(f"{factor} times ({_format([right[inner]])})" for factor in left[outer])
+            parts = ", ".join(f"{factor} times ({format_matrix([right[inner]])})" for factor in left[outer])
             steps.append(f"Row {index + 1}: {parts} gives {row}.")
         return "\n".join(steps)
 
@@ -102,7 +98,7 @@ class KroneckerProduct(Task):
         Where no such product is wrong (all entries equal), it is drawn from the products of -9..9.
         """
         right = int(problem.reference.split()[index])
-        entries = [entry for matrix in _read_matrices(problem.text) for row in matrix for entry in row]
+        entries = [entry for matrix in read_matrices(self.name, problem.text) for row in matrix for entry in row]
         for low, high in ((min(entries), max(entries)), (_DIGITS.low, _DIGITS.high)):
             numbers = range(low, high + 1)
             wrong = sorted({one * other for one in numbers for other in numbers} - {right})
@@ -125,35 +121,5 @@ def _shapes(size: int) -> _Shapes:
     )
 
 
-def _draw_matrix(random: Random, rows: int, columns: int, entries: IntegerRange) -> Matrix:
-    return [[draw_integer(random, entries.low, entries.high) for _ in range(columns)] for _ in range(rows)]
-
-
 def _product(left: Matrix, right: Matrix) -> Matrix:
     return [[one * other for one in outer for other in inner] for outer in left for inner in right]
-
-
-def _format(matrix: Matrix) -> str:
-    return "\n".join(" ".join(map(str, row)) for row in matrix)
-
-
-def _read_matrices(text: str) -> tuple[Matrix, Matrix]:
-    matrices: dict[str, Matrix] = {}
-    current: Matrix | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        content = line.strip()
-        if not content:
-            continue
-        if content in ("A=", "B=") and content[0] not in matrices:
-            current = matrices[content[0]] = []
-            continue
-        entries = content.split()
-        if not all(map(_ENTRY.fullmatch, entries)):
-            raise ProblemTextError(f"line {number}: {quoted(content)} is not a row of integers of at most 18 digits")
-        row = [int(entry) for entry in entries]
-        if current is None or (current and len(row) != len(current[0])):
-            raise ProblemTextError(f"line {number}: a row outside A and B or of another length than the first")
-        current.append(row)
-    if not matrices.get("A") or not matrices.get("B"):
-        raise ProblemTextError("the text does not hold 'A=' and 'B=', each followed by rows of integers")
-    return matrices["A"], matrices["B"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from random import Random
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, cast
 
 from tasks.draws import draw_integer, draw_item
+from tasks.matrix_text import Matrix, draw_matrix, format_matrices, format_matrix, read_matrices
 from tasks.task import (
     Dependence,
     IntegerRange,
@@ -18,13 +18,7 @@ from tasks.task import (
     ProblemTextError,
     RangeParameter,
     Task,
-    quoted,
 )
-
-Matrix: TypeAlias = list[list[int]]
-"""Rows of equal length, at least one entry."""
-
-_ENTRY = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def matrix_shapes(size: int) -> list[tuple[int, int]]:
@@ -84,9 +78,9 @@ class MatrixMultiplication(Task):
             )
         rows, columns = draw_item(random, matrix_shapes(draw_item(random, sizes)))
         inner = draw_integer(random, inner_range.low, inner_range.high)
-        left = _draw_matrix(random, rows, inner, entries)
-        right = _draw_matrix(random, inner, columns, entries)
-        return f"A=\n{_write_matrix(left)}\nB=\n{_write_matrix(right)}", _write_matrix(_multiply(left, right))
+        left = draw_matrix(random, rows, inner, entries)
+        right = draw_matrix(random, inner, columns, entries)
+        return format_matrices(left, right), format_matrix(_multiply(left, right))
 
     def solve(self, text: str) -> str:
         """Multiply the two matrices of a text ``A=``, rows, ``B=``, rows.
@@ -95,8 +89,8 @@ class MatrixMultiplication(Task):
             ProblemTextError: if a heading is missing, an entry is no integer of at most 18 digits, rows differ in
                 length, or the shapes do not fit.
         """
-        left, right = _read_matrices(text)
-        return _write_matrix(_multiply(left, right))
+        left, right = _read_factors(text)
+        return format_matrix(_multiply(left, right))
 
     def instructions(self) -> str:
         """Say what is asked."""
@@ -107,7 +101,7 @@ class MatrixMultiplication(Task):
 
     def explain(self, problem: Problem) -> str:
         """Write out every sum of products."""
-        left, right = _read_matrices(problem.text)
+        left, right = _read_factors(problem.text)
         steps = ["Each entry is a row of A times a column of B, product by product, added up."]
         for row_number, row in enumerate(left, 1):
             for column_number, column in enumerate(zip(*right, strict=True), 1):
@@ -135,56 +129,19 @@ class MatrixMultiplication(Task):
         return str(drawn if drawn < right else drawn + 1)
 
 
-def _draw_matrix(random: Random, rows: int, columns: int, entries: IntegerRange) -> Matrix:
-    return [[draw_integer(random, entries.low, entries.high) for _ in range(columns)] for _ in range(rows)]
-
-
 def _multiply(left: Matrix, right: Matrix) -> Matrix:
     columns = list(zip(*right, strict=True))
     return [[sum(a * b for a, b in zip(row, column, strict=True)) for column in columns] for row in left]
-
-
-def _write_matrix(matrix: Matrix) -> str:
-    return "\n".join(" ".join(str(entry) for entry in row) for row in matrix)
 
 
 def _bracketed(value: int) -> str:
     return str(value) if value >= 0 else f"({value})"
 
 
-def _read_matrices(text: str) -> tuple[Matrix, Matrix]:
-    found: dict[str, Matrix] = {}
-    current: Matrix | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if not words:
-            continue
-        heading = "".join(words)
-        if heading in ("A=", "B="):
-            expected = ("A=", "B=")[len(found)] if len(found) < 2 else None
-            if heading != expected:
-                raise ProblemTextError(f"matrix_multiplication: line {number}: unexpected {heading!r}")
-            current = found[heading] = []
-            continue
-        if current is None:
-            raise ProblemTextError(f"matrix_multiplication: line {number}: 'A=' expected, found {quoted(line.strip())}")
-        for word in words:
-            if not _ENTRY.fullmatch(word):
-                raise ProblemTextError(
-                    f"matrix_multiplication: line {number}: {quoted(word)} is not an integer of at most 18 digits"
-                )
-        row = [int(word) for word in words]
-        if current and len(row) != len(current[0]):
-            raise ProblemTextError(
-                f"matrix_multiplication: line {number}: {len(row)} entries where the row above has {len(current[0])}"
-            )
-        current.append(row)
-    for heading in ("A=", "B="):
-        if not found.get(heading):
-            raise ProblemTextError(f"matrix_multiplication: no rows under {heading!r}")
-    left, right = found["A="], found["B="]
+def _read_factors(text: str) -> tuple[Matrix, Matrix]:
+    left, right = read_matrices(MatrixMultiplication.name, text)
     if len(left[0]) != len(right):
         raise ProblemTextError(
-            f"matrix_multiplication: A has {len(left[0])} columns and B {len(right)} rows; they must be equal"
+            f"{MatrixMultiplication.name}: A has {len(left[0])} columns and B {len(right)} rows; they must be equal"
         )
     return left, right

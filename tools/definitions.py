@@ -65,7 +65,8 @@ From the scores x of one confidence function to probabilities of being right. Fi
 on other generations than they are applied to: five folds of generations, or one split into halves. Fewer than two
 generations: undefined. Scores of functions where lower is more confident are negated first, or taken as 1 − x where a
 map needs a probability. Output is in [0, 1] and finite. Training on one unit, on two, or on one class is noted.
-Ranking metrics of a strictly rising map are computed from the raw scores, since pooled folds would change the order.
+Ranking metrics of a strictly rising map are computed from the raw scores, since pooled folds would change the order;
+`beta` and `temperature` count as such although they clip p at 1e-6, which only keeps them finite.
 `binned:B` and `histogram:B` take any B from 1 to 100,000; a report shows those listed here.
 """
 

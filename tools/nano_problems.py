@@ -7,6 +7,7 @@ before the problem, which the network evaluates once.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -171,6 +172,13 @@ class TrainingProblems:
         level = draw_item(random, [level for level, weight in zip(LEVELS, weights, strict=True) for _ in range(weight)])
         shots = draw_item(random, (0, 0, 0, 1, 2, 3, 3, 3))
         return self._group(Random(derive_seed("salt-nano", step, part)), order[place], level, shots)
+
+    def fingerprint(self, steps: int) -> str:
+        """Return a hash of what a training of ``steps`` steps reads: of some of its groups, early to late."""
+        sample = [
+            self.group(step, steps, part) for step in range(0, steps, max(1, steps // 8)) for part in range(GROUPS)
+        ]
+        return hashlib.sha256(repr(sample).encode()).hexdigest()
 
     def fixed_groups(self, level: str) -> list[Group]:
         """Return one group per task of a level that no step draws from, to watch the loss."""

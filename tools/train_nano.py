@@ -105,9 +105,18 @@ def rate(step: int, steps: int) -> float:
 class Training:
     """Network and optimisers: Muon for the matrices of the blocks, AdamW for the rest."""
 
-    def __init__(self, folder: Path, steps: int) -> None:
-        """Take up the checkpoint of the folder, or begin."""
-        self.steps, self.step = steps, 0
+    def __init__(self, folder: Path, steps: int, recipe: str) -> None:
+        """Take up the checkpoint of the folder, or begin.
+
+        Args:
+            folder: of the checkpoint.
+            steps: of the whole training.
+            recipe: what a checkpoint must have been trained on, see `TrainingProblems.fingerprint`.
+
+        Raises:
+            ValueError: the checkpoint is of another recipe.
+        """
+        self.steps, self.step, self._recipe = steps, 0, recipe
         self._file = folder / "checkpoint.pt"
         self.network = Network(Shape(), torch.Generator().manual_seed(SEED))
         matrices = [p for p in self.network.blk.parameters() if p.ndim == 2]
@@ -118,6 +127,8 @@ class Training:
         ]
         if self._file.exists():
             state = torch.load(self._file, weights_only=True)
+            if state["recipe"] != recipe:
+                raise ValueError(f"{self._file} was trained on other problems: remove {folder}")
             self.step = state["step"]
             self.network.load_state_dict(state["network"])
             for optimiser, saved in zip(self._optimisers, state["optimisers"], strict=True):
@@ -126,6 +137,7 @@ class Training:
     def save(self) -> None:
         """Write the checkpoint, whole or not at all."""
         state = {
+            "recipe": self._recipe,
             "step": self.step,
             "network": self.network.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
@@ -133,6 +145,10 @@ class Training:
         part = self._file.with_suffix(".part")
         torch.save(state, part)
         os.replace(part, self._file)
+
+    def remove(self) -> None:
+        """Remove the checkpoint: the training has ended, and the next one begins anew."""
+        self._file.unlink(missing_ok=True)
 
     def advance(self, gradient: Tensor) -> None:
         """Take one step with the gradient of all parameters, one after the other."""
@@ -196,7 +212,10 @@ def main(arguments: list[str]) -> int:
         learn_tokeniser().save(str(file))
     tokeniser = Tokenizer.from_file(str(file))
     problems = TrainingProblems(tokeniser)
-    training = Training(options.folder, options.steps)
+    try:
+        training = Training(options.folder, options.steps, problems.fingerprint(options.steps))
+    except ValueError as error:
+        parser.error(str(error))
     count = sum(parameter.numel() for parameter in training.network.parameters())
     print(f"{count:,} parameters; step {training.step} of {training.steps}", flush=True)
     steps = Steps(training.network, problems, training.steps, file)
@@ -223,6 +242,7 @@ def main(arguments: list[str]) -> int:
     training.save()
     training.watch(problems)
     write_model(training.network, tokeniser, options.output)
+    training.remove()
     print(f"{options.output}: {options.output.stat().st_size:,} bytes")
     return 0
 

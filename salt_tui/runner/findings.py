@@ -18,10 +18,10 @@ from scoring.analyses_position import (
     correctness_by_history,
     correctness_by_position,
 )
-from scoring.benchmark_intervals import draw_generations, interval_of, mean_over_tasks_of_draws
+from scoring.benchmark_intervals import draw_generations, mean_over_tasks_of_draws
 from scoring.confidence import HEADLINE_FUNCTION
 from scoring.cross_fitting import DEFAULT_SEED
-from scoring.intervals import Interval
+from scoring.intervals import Interval, interval_of
 from scoring.metrics import METRICS
 
 HISTORY_BINS = 5

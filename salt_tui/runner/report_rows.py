@@ -24,12 +24,12 @@ from salt_tui.store.records import UnitKind
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
 from scoring.analyses_comparison import compare
-from scoring.benchmark_intervals import RESAMPLED, draw_generations, interval_of, mean_over_tasks_of_draws
+from scoring.benchmark_intervals import RESAMPLED, draw_generations, mean_over_tasks_of_draws
 from scoring.calibrators import CALIBRATORS
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, mean_over_tasks
 from scoring.cross_fitting import DEFAULT_SEED
-from scoring.intervals import DRAWS, Interval
+from scoring.intervals import DRAWS, Interval, interval_of
 from scoring.metrics import METRICS
 from scoring.ranking import MicroAuroc
 from scoring.value import Value

@@ -133,8 +133,12 @@ def calibrated_scores(raw: TaskScores, function: str, name: str) -> TaskScores:
     if name == RAW:
         return raw
     rising = CONFIDENCE_FUNCTIONS[function].higher_is_confident
+    chosen = calibrator(name)
+    if chosen.needs_probability and not raw.probability:
+        # Entropies may happen to lie in [0, 1]; whether a task has a value must not hang on that.
+        return replace(raw, confidence=None, probability=True, reason=f"{name} needs scores in [0, 1]")
     scores = raw.ranking if rising else -raw.ranking
-    fitted = cross_fit(calibrator(name), scores, raw.correct, raw.generation, higher_is_confident=rising)
+    fitted = cross_fit(chosen, scores, raw.correct, raw.generation, higher_is_confident=rising)
     if isinstance(fitted, Unfitted):
         return replace(raw, confidence=None, probability=True, reason=fitted.reason)
     ranking = raw.ranking if fitted.strictly_rising else fitted.values

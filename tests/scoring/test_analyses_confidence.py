@@ -47,7 +47,7 @@ def test_label_noise_formulas_and_simulation_agree_in_balanced_data():
     at_ten = found.levels[1]
     assert at_ten.share == 0.1
     assert at_ten.expected_shift.value == pytest.approx(0.1)
-    assert at_ten.largest_shift == pytest.approx(0.2)
+    assert at_ten.largest_shift.value == pytest.approx(0.2)
     assert at_ten.simulated.value == pytest.approx(0.9, abs=0.005)
 
 
@@ -71,7 +71,9 @@ def test_no_noise_and_chance_change_nothing():
 
 def test_label_noise_undefined_and_refused():
     found = label_noise([0.1, 0.2], [1, 1], np.random.default_rng(0))
-    assert found.levels[0].simulated.reason == "one class"
+    level = found.levels[0]
+    assert {level.expected_shift.reason, level.largest_shift.reason, level.simulated.reason} == {"one class"}
+    assert label_noise([0.1, 0.2], [0, 1], np.random.default_rng(0), shares=[0.9]).levels[0].largest_shift.value == 1.0
     assert label_noise([], [], np.random.default_rng(0)).right_share.value is None
     drowned = label_noise([0.1, 0.2], [0, 1], np.random.default_rng(0), shares=[0.5], repeats=5)
     assert drowned.levels[0].simulated.reason == "undefined in every draw"

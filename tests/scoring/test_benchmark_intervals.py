@@ -9,10 +9,10 @@ from scoring import benchmark_intervals
 from scoring.benchmark_intervals import (
     RESAMPLED,
     draw_generations,
-    interval_of,
     mean_over_tasks_of_draws,
     resampled_metrics,
 )
+from scoring.intervals import interval_of
 from scoring.metrics import evaluate_units
 from scoring.scored_units import ScoredUnits
 

@@ -29,6 +29,19 @@ def test_a_draw_is_the_table_with_its_generations_repeated(name: str) -> None:
     assert weighted.value == pytest.approx(repeated.value, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", METRICS)
+def test_a_draw_may_leave_out_what_had_the_lowest_confidences(name: str) -> None:
+    """Continuous confidences and few generations: thresholds without a unit lie at both ends."""
+    confidence, groups = np.array([0.01, 0.02, 0.5, 0.6, 0.7, 0.99]), np.array([0, 0, 1, 1, 1, 2])
+    correct = np.array([0, 1, 1, 0, 1, 1])
+    weighted = METRICS[name].function(
+        SortedColumns.from_columns(confidence, correct, groups).units(np.array([0, 2, 0]))
+    )
+    rows = np.array([2, 3, 4, 2, 3, 4])
+    repeated = evaluate_metrics(confidence[rows], correct[rows], np.array([1, 1, 1, 2, 2, 2]))[name]
+    assert weighted.value == pytest.approx(repeated.value, abs=1e-9)
+
+
 def test_intervals_hold_the_point_estimate_and_repeat_with_the_seed() -> None:
     """All metrics of a table, twice with one seed and once with another."""
     table = _table(3)

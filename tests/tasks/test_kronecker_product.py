@@ -94,15 +94,16 @@ def test_wrong_atoms_are_products_within_the_range_of_the_problem() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "does not hold"),
-        ("A=\n1 2", "does not hold"),
-        ("A=\n1 2\nB=\n", "does not hold"),
-        ("A=\n1 x\nB=\n1", "line 2: '1 x' is not a row of integers"),
+        ("", "no rows under 'A='"),
+        ("A=\n1 2", "no rows under 'B='"),
+        ("A=\n1 2\nB=\n", "no rows under 'B='"),
+        ("A=\n1 x\nB=\n1", "line 2: 'x' is not an integer"),
         ("A=\n1 2\n3\nB=\n1", "line 3"),
         ("1 2\nA=\n1\nB=\n1", "line 1"),
         ("A=\n1\nA=\n1\nB=\n1", "line 3"),
+        ("B=\n1\nA=\n1", "line 1: unexpected 'B='"),
     ],
 )
 def test_texts_that_are_no_problem(text: str, message: str) -> None:
-    with pytest.raises(ProblemTextError, match=message):
+    with pytest.raises(ProblemTextError, match=f"^kronecker_product: .*{message}"):
         TASK.solve(text)

@@ -84,6 +84,14 @@ def test_a_round_has_every_task_as_often_as_its_share(problems: TrainingProblems
     assert len(names) == 8
 
 
+def test_the_fingerprint_is_that_of_the_problems(problems: TrainingProblems, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = problems.fingerprint(100)
+    assert problems.fingerprint(100) == before
+    assert problems.fingerprint(101) != before
+    monkeypatch.setattr("tools.nano_problems._EARLY", 0.9)
+    assert problems.fingerprint(100) != before
+
+
 def test_the_codons_that_are_never_shown_are_never_shown(problems: TrainingProblems) -> None:
     tokeniser = problems._tokeniser
     for level in ("trivial", "easy", "medium"):
@@ -118,14 +126,16 @@ def test_a_training_that_was_interrupted_goes_on_as_if_it_had_not_been(
             train_nano.compute_gradient(training.network, small, gradient)
             training.advance(gradient)
 
-    whole = train_nano.Training(folders[0], 10)
+    whole = train_nano.Training(folders[0], 10, "a")
     advance(whole, 4)
-    first = train_nano.Training(folders[1], 10)
+    first = train_nano.Training(folders[1], 10, "a")
     advance(first, 2)
     first.save()
-    second = train_nano.Training(folders[1], 10)
+    second = train_nano.Training(folders[1], 10, "a")
     assert second.step == 2
     advance(second, 2)
+    with pytest.raises(ValueError, match="other problems"):
+        train_nano.Training(folders[1], 10, "b")
     for one, other in zip(whole.network.parameters(), second.network.parameters(), strict=True):
         assert torch.equal(one, other)
 
