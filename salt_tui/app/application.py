@@ -163,7 +163,8 @@ class SaltApp(App[int]):
         """Take over the signals, set the user's keys, begin a run that was asked for."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
-            loop.add_signal_handler(number, self._leave_for, number)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` asks to be left running
+                loop.add_signal_handler(number, self._leave_for, number)
         self.app_resume_signal.subscribe(self, self._redraw_after_stop)
         self.call_after_refresh(_collect_from_now_on)
         if keys_path().exists():

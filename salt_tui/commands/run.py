@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from rich.console import Console
 
@@ -207,23 +207,29 @@ class StopSignals:
 
     While the model still loads nothing has been stored, so the first breaks off at once; while that is cleaned up,
     more of them change nothing.
+
+    A signal that is ignored stays so: `nohup` and a script's `&` ask for it by that.
     """
 
     def __init__(self) -> None:
         self.stop = threading.Event()
         self.computing = False
-        self._before: dict[int, object] = {}
+        self._before: dict[int, Any] = {}
         self._broken_off = -CLEANING_SECONDS
 
     def __enter__(self) -> Self:
         """Take the signals over."""
-        self._before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        for number in _SIGNALS:
+            before = signal.getsignal(number)
+            if before not in (signal.SIG_IGN, None):  # None: not Python's, so it could not be given back
+                self._before[number] = before
+                signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Give them back."""
         for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal returned
+            signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.computing and not self.stop.is_set():
