@@ -30,7 +30,7 @@ class LoadOptions:
 
     Attributes:
         path: the model file.
-        gpu_layers: ``-ngl``: a count taken literally, ``"all"``, or ``"auto"`` for all where a device is there.
+        gpu_layers: ``-ngl``: a count taken literally, ``"all"``, or ``"auto"`` for as many as fit the devices.
         template: replaces the file's own chat template when not None; ``""`` asks for plain completion prompts.
         template_options: variables for the template, such as ``{"enable_thinking": False}``.
         date: ISO date that templates see instead of today's, frozen per run.
@@ -345,6 +345,13 @@ class Engine(Protocol):
     @property
     def log_path(self) -> str:
         """The file that everything the child prints goes to."""
+        ...
+
+    def call_while_waiting(self, call: Callable[[], None]) -> None:
+        """Call this, once a second or oftener, while a method waits for its answer; may raise to stop the waiting.
+
+        Loading a model takes minutes.  `events` returns by itself and does not call it.
+        """
         ...
 
     def build(self) -> Build:

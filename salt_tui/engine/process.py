@@ -50,6 +50,7 @@ _TAIL_BYTES = 1 << 13
 _TAIL_LINES = 8
 _CLOSE_SECONDS = 0.8  # `Engine.close` promises two seconds
 _READ_BYTES = 1 << 18
+_WAITING_SECONDS = 1.0
 
 _Answer = TypeVar("_Answer")
 _ERRORS: dict[str, type[EngineError]] = {"model": ModelError, "context": ContextError, "engine": EngineError}
@@ -78,6 +79,7 @@ class EngineProcess:
         self._load_options: LoadOptions | None = None
         self._context_options: ContextOptions | None = None
         self._closed = self._dead = False
+        self._while_waiting: Callable[[], None] = lambda: None
         self._start()
 
     # --- the interface ------------------------------------------------------------------------------------------
@@ -91,6 +93,10 @@ class EngineProcess:
     def process_id(self) -> int:
         """The child's process id."""
         return self._process.pid
+
+    def call_while_waiting(self, call: Callable[[], None]) -> None:
+        """Call this, once a second or oftener, while a method waits for its answer; may raise to stop the waiting."""
+        self._while_waiting = call
 
     def build(self) -> Build:
         """Describe the engine's build and devices, without a model."""
@@ -282,11 +288,12 @@ class EngineProcess:
             if self._dead:
                 died = self._events[-1]
                 raise _ChildGoneError(describe_death(died) if isinstance(died, EngineDied) else "the engine is gone")
-            self._receive(None)
+            self._receive(_WAITING_SECONDS)
+            self._while_waiting()
 
-    def _receive(self, timeout: float | None) -> bool:
+    def _receive(self, timeout: float) -> bool:
         """Read what the pipe holds, waiting up to ``timeout`` seconds; True when something came."""
-        if not self._poll.poll(None if timeout is None else timeout * 1000):
+        if not self._poll.poll(timeout * 1000):
             return False
         data = os.read(self._replies, _READ_BYTES)
         if not data:

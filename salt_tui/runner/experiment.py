@@ -39,6 +39,7 @@ from salt_tui.runner.events import (
     TokenArrived,
     UnitsWithdrawn,
 )
+from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
 from salt_tui.runner.plan import RunPlan, SamplingPlan
 from salt_tui.runner.prompting import EncodedProblem
@@ -58,7 +59,6 @@ GATHER_SECONDS = 0.05
 """Pause between two looks at the pipe while nothing ends, for the same reason: no wake-up for every token.  Screens
 show something new 20 times a second; durations are this exact."""
 
-HEARTBEAT_SECONDS = 5.0
 ATTEMPTS = 2
 """An answer during which the engine died is tried this often in all."""
 
@@ -116,7 +116,8 @@ class Experiment:
         self._flights: dict[int, _Flight] = {}
         self._limits = {task.task: task.max_tokens for task in ready.plan.tasks}
         self._fruitless_crashes = 0
-        self._heartbeat = time.monotonic()
+        self._heartbeat = Heartbeat(ready.store, ready.run)
+        self._engine.call_while_waiting(self._heartbeat.beat)
 
     def run(self) -> str:
         """Work until everything is done or `stop` is set; return the state the run was left in.
@@ -308,13 +309,10 @@ class Experiment:
         return max(0.0, FLUSH_SECONDS - (time.monotonic() - oldest))
 
     def _flush_when_due(self) -> None:
-        now = time.monotonic()
         oldest = self._store.oldest_unwritten
-        if oldest is not None and now - oldest >= FLUSH_SECONDS:
+        if oldest is not None and time.monotonic() - oldest >= FLUSH_SECONDS:
             self._store.flush()
-        if now - self._heartbeat >= HEARTBEAT_SECONDS:
-            self._heartbeat = now
-            self._store.heartbeat(self._ready.run)
+        self._heartbeat.beat()
 
     def _end(self, state: RunState, message: str | None) -> str:
         self._store.flush()

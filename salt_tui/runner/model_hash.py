@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from salt_tui.engine.engine import ModelError
 
 BLOCK_BYTES = 1 << 22
+WAITING_SECONDS = 1.0
 
 
 class ModelHash:
@@ -26,9 +27,18 @@ class ModelHash:
         self._thread = threading.Thread(target=self._work, name="model-hash", daemon=True)
         self._thread.start()
 
-    def result(self) -> str:
-        """Wait for the SHA-256 in hexadecimal; raises `ModelError` when a file cannot be read."""
-        self._thread.join()
+    def result(self, while_waiting: Callable[[], None] = lambda: None) -> str:
+        """Wait for the SHA-256 in hexadecimal.
+
+        Args:
+            while_waiting: called every second until the hash is there; may raise to stop waiting.
+
+        Raises:
+            ModelError: a file cannot be read.
+        """
+        while self._thread.is_alive():
+            self._thread.join(WAITING_SECONDS)
+            while_waiting()
         if self._digest is None:
             raise ModelError(f"cannot read the model file: {self._error}")
         return self._digest

@@ -12,6 +12,7 @@ from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.errors import EnvironmentChangedError, UsageError
 from salt_tui.runner.experiment import ReadyRun
+from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.model_hash import ModelHash
 from salt_tui.runner.opened_model import Emit, load_model, make_ready, open_model
 from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash, differences
@@ -53,18 +54,21 @@ def prepare_resume(
     store = open_store(database)
     try:
         store.claim(stored.run)
+        heartbeat = Heartbeat(store, stored.run)
         engine = open_engine(resolved, log or new_engine_log_path())
         try:
+            engine.call_while_waiting(heartbeat.beat)
             plan = RunPlan.from_json(stored.record.plan)
             environment = Environment.from_json(stored.record.environment)
             options = _options(environment, plan, threads)
             check_engine_options(options)
             digest = ModelHash(resolved.files)
             info = load_model(engine, resolved, options, plan.date, emit)
-            if digest.result() != plan.model_sha256:
+            sha256 = digest.result(heartbeat.beat)
+            if sha256 != plan.model_sha256:
                 raise UsageError(
                     f"run {stored.run} cannot be resumed: {resolved.path} is another file than it was (SHA-256"
-                    f" {digest.result()[:12]}…, then {plan.model_sha256[:12]}…); put the old one back or start anew"
+                    f" {sha256[:12]}…, then {plan.model_sha256[:12]}…); put the old one back or start anew"
                 )
             _check_plan(stored.run, plan, replace(plan, template=info.template))
             model = open_model(engine, resolved.name, info, options, context=plan.context, width=plan.width)

@@ -56,6 +56,19 @@ def died(events: list[Event]) -> list[EngineDied]:
     return [event for event in events if isinstance(event, EngineDied)]
 
 
+def test_whoever_waits_for_an_answer_is_called_in_silence_and_after_a_restart_too(
+    engine: EngineProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("salt_tui.engine.process._WAITING_SECONDS", 0.005)
+    calls: list[float] = []
+    engine.call_while_waiting(lambda: calls.append(time.monotonic()))
+    engine.load(LOAD)
+    before = len(calls)
+    assert before > 3  # Python's own start takes longer than three times the pause
+    engine.restart()
+    assert len(calls) > before + 3
+
+
 def test_requests_are_answered(engine: EngineProcess) -> None:
     progress: list[LoadProgress] = []
     assert engine.load(LOAD, progress.append).description == "model"

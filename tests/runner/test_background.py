@@ -87,7 +87,7 @@ def test_a_deleted_database_fails_the_run_and_names_it(scripted_model: ScriptedM
 def test_a_paused_run_notices_too(
     scripted_model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("salt_tui.runner.experiment.HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr("salt_tui.runner.heartbeat.HEARTBEAT_SECONDS", 0.2)
     database = tmp_path / "x.db"
     background = begin(scripted_model(*TASKS, seconds_per_step=0.05), database)
     until_an_atom(background)

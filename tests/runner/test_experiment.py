@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from salt_tui.engine.engine import ContextOptions
 from salt_tui.engine.models import load_registry, open_engine, resolve_model
+from salt_tui.engine.process import EngineProcess
 from salt_tui.runner.events import (
     AnswerFinished,
     AnswerRetried,
@@ -23,6 +25,7 @@ from salt_tui.runner.events import (
     RunStarted,
 )
 from salt_tui.runner.experiment import Experiment
+from salt_tui.runner.model_hash import ModelHash
 from salt_tui.runner.opened_model import close_run, load_model
 from salt_tui.runner.plan import Environment
 from salt_tui.runner.preparation import prepare_run
@@ -33,6 +36,7 @@ from salt_tui.runner.restart_check import difference_after_restart
 from salt_tui.runner.resumption import environment_differences, prepare_resume
 from salt_tui.store.queries import open_queries
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
+from salt_tui.store.store import Store
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 
 TASKS = ("kronecker_product", "dna_translation")
@@ -226,6 +230,50 @@ def test_an_engine_that_always_crashes_fails_the_run_and_resuming_computes_what_
     state, events = resume(database)
     assert state == "finished"
     assert [event.answer_status for event in of_kind(events, AnswerFinished)] == ["complete"] * (6 - len(failed))
+
+
+def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
+    scripted_model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[str] = []
+    doing = ["nothing"]
+    beat, result, restart = Store.heartbeat, ModelHash.result, EngineProcess.restart
+
+    def heartbeat(self: Store, run: int) -> None:
+        beats.append(doing[-1])
+        beat(self, run)
+
+    def slow_result(self: ModelHash, *arguments: Callable[[], None]) -> str:
+        doing.append("hash")
+        self._thread = threading.Thread(target=time.sleep, args=(0.05,))
+        self._thread.start()
+        try:
+            return result(self, *arguments)
+        finally:
+            doing.pop()
+
+    def marked_restart(self: EngineProcess) -> None:
+        doing.append("restart")
+        restart(self)
+        doing.pop()
+
+    model = scripted_model(*TASKS, crash={"after": 3, "signal": 9, "times": 1}, seconds_per_step=0.02)
+    compute(request(model), tmp_path / "x.db", stop_after=1)
+    model.with_name(f"{model.name}.crash-1").unlink(missing_ok=True)
+    monkeypatch.setattr("salt_tui.runner.heartbeat.HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr("salt_tui.runner.model_hash.WAITING_SECONDS", 0.01)
+    monkeypatch.setattr(Store, "heartbeat", heartbeat)
+    monkeypatch.setattr(ModelHash, "result", slow_result)
+    monkeypatch.setattr(EngineProcess, "restart", marked_restart)
+    with open_queries(tmp_path / "x.db") as queries:
+        stored = queries.run_record(1)
+    ready = prepare_resume(stored, tmp_path / "x.db", lambda event: None, allow_environment_change=False, threads=None)
+    try:
+        assert {"nothing", "hash"} <= set(beats)
+        assert Experiment(ready, lambda event: None, threading.Event()).run() == "finished"
+    finally:
+        close_run(ready)
+    assert "restart" in beats
 
 
 def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None:
