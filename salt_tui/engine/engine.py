@@ -347,10 +347,10 @@ class Engine(Protocol):
         """The file that everything the child prints goes to."""
         ...
 
-    def call_while_waiting(self, call: Callable[[], None]) -> None:
+    def call_while_waiting(self, call: Callable[[], None] | None) -> None:
         """Call this, once a second or oftener, while a method waits for its answer; may raise to stop the waiting.
 
-        Loading a model takes minutes.  `events` returns by itself and does not call it.
+        Loading a model takes minutes.  `events` returns by itself and does not call it.  None calls nothing.
         """
         ...
 

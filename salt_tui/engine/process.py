@@ -79,7 +79,7 @@ class EngineProcess:
         self._load_options: LoadOptions | None = None
         self._context_options: ContextOptions | None = None
         self._closed = self._dead = False
-        self._while_waiting: Callable[[], None] = lambda: None
+        self._while_waiting: Callable[[], None] | None = None
         self._start()
 
     # --- the interface ------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class EngineProcess:
         """The child's process id."""
         return self._process.pid
 
-    def call_while_waiting(self, call: Callable[[], None]) -> None:
+    def call_while_waiting(self, call: Callable[[], None] | None) -> None:
         """Call this, once a second or oftener, while a method waits for its answer; may raise to stop the waiting."""
         self._while_waiting = call
 
@@ -289,7 +289,8 @@ class EngineProcess:
                 died = self._events[-1]
                 raise _ChildGoneError(describe_death(died) if isinstance(died, EngineDied) else "the engine is gone")
             self._receive(_WAITING_SECONDS)
-            self._while_waiting()
+            if self._while_waiting is not None:
+                self._while_waiting()
 
     def _receive(self, timeout: float) -> bool:
         """Read what the pipe holds, waiting up to ``timeout`` seconds; True when something came."""

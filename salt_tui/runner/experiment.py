@@ -117,7 +117,6 @@ class Experiment:
         self._limits = {task.task: task.max_tokens for task in ready.plan.tasks}
         self._fruitless_crashes = 0
         self._heartbeat = Heartbeat(ready.store, ready.run)
-        self._engine.call_while_waiting(self._heartbeat.beat)
 
     def run(self) -> str:
         """Work until everything is done or `stop` is set; return the state the run was left in.
@@ -128,6 +127,7 @@ class Experiment:
         Raises:
             StoreError: the database cannot be written.
         """
+        self._engine.call_while_waiting(self._heartbeat.beat)
         try:
             while (self._waiting or self._flights) and not self._stop.is_set():
                 self._fill()
@@ -146,6 +146,9 @@ class Experiment:
             with contextlib.suppress(StoreError):
                 self._store.release(self._ready.run, state, str(error) or None)
             raise
+        finally:
+            # The engine may outlive the run and its lease.
+            self._engine.call_while_waiting(None)
         return self._end("interrupted" if self._waiting or self._flights else "finished", None)
 
     # --- to the engine ------------------------------------------------------------------------------------------

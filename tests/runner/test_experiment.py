@@ -271,9 +271,12 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
     try:
         assert {"nothing", "hash"} <= set(beats)
         assert Experiment(ready, lambda event: None, threading.Event()).run() == "finished"
+        assert "restart" in beats
+        count = len(beats)
+        assert ready.engine.vocabulary()
+        assert len(beats) == count  # the lease has been given back
     finally:
         close_run(ready)
-    assert "restart" in beats
 
 
 def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None:
