@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 import sys
@@ -27,6 +26,7 @@ from salt_tui.runner.report import RunReport, report_analyses, report_digest, re
 from salt_tui.runner.report_json import report_data, row_record
 from salt_tui.runner.report_rows import ReportRow
 from salt_tui.runner.row_selection import RowSelection
+from salt_tui.store.csv_rows import write_csv
 from salt_tui.visible_text import visible
 
 MANY_ATOMS = 200_000
@@ -115,8 +115,6 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _print_csv(rows: Sequence[ReportRow]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
     records = [row_record(row) for row in rows]
-    writer.writerow(dict.fromkeys(name for record in records for name in record))
-    for record in records:
-        writer.writerow(["" if value is None else value for value in record.values()])
+    names = list(dict.fromkeys(name for record in records for name in record))
+    write_csv(sys.stdout, [names, *(list(record.values()) for record in records)])

@@ -6,17 +6,18 @@ Every export is written under a temporary name beside its target and put in plac
 from __future__ import annotations
 
 import base64
-import csv
 import errno
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from salt_tui.store import migrations
+from salt_tui.store.csv_rows import write_csv
 from salt_tui.store.errors import StoreError, StoreFailure, explain
 from salt_tui.store.placing import Standing, complete_file, standing
 from salt_tui.store.queries import Queries, open_queries
@@ -89,10 +90,8 @@ def _refuse_target(target: Path, database: Path, *, overwrite: bool) -> None:
 
 def _write_csv(queries: Queries, run: int, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
         columns, rows = queries.atom_rows(run)
-        writer.writerow(columns)
-        writer.writerows(rows)
+        write_csv(file, chain([columns], rows))
 
 
 def _write_jsonl(queries: Queries, run: int, path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,21 @@ def test_csv_has_one_row_per_atom_and_empty_cells_for_null(path, filled, tmp_pat
     assert len(rows) == 8
     assert (rows[1]["text"], rows[1]["reference"], rows[1]["max_probability"]) == ("A", "C", "0.9")
     assert (rows[2]["text"], rows[2]["max_probability"], rows[2]["correct"]) == ("", "", "")
+
+
+def test_csv_keeps_line_ends_inside_a_cell(path, store, create, atom, end, tmp_path):
+    run = create(count=1)
+    generation = store.begin_generation(store.pending_problems(run)[0].id, (), 0, 1)
+    texts = ["a\rb", "\r", "a\nb", "a\r\nb", '"', "", "a,b"]
+    store.add_units(generation, [replace(atom(place), text=text) for place, text in enumerate(texts)])
+    store.end_generation(generation, end())
+    export_run(path, run, tmp_path / "run.csv")
+    with (tmp_path / "run.csv").open(newline="") as file:
+        assert [row["text"] for row in csv.DictReader(file)] == texts
+    content = (tmp_path / "run.csv").read_bytes()
+    assert content.count(b"\r\n") == 1
+    assert content.endswith(b"\n")
+    assert b'"a\rb"' in content
 
 
 def test_jsonl_has_one_answer_per_line_with_units_and_tokens(path, filled, tmp_path):
