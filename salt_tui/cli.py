@@ -417,9 +417,8 @@ def bench(
     from salt_tui.commands.bench import bench as measure
     from salt_tui.runner.request import EngineOptions, read_gpu_layers
 
-    asked = [int(text) if text.isdigit() else 0 for text in _names(widths)]
     options = EngineOptions(gpu_layers=read_gpu_layers(gpu_layers), threads=threads)
-    return measure(model, options, asked, repetitions)
+    return measure(model, options, widths, repetitions)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean, median, pstdev
 
 from rich.console import Console
@@ -19,10 +19,10 @@ from salt_tui.engine.engine import ContextInfo, ModelInfo
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.benchmark import Benchmark, Emit
-from salt_tui.runner.request import EngineOptions
+from salt_tui.runner.errors import UsageError
+from salt_tui.runner.request import EngineOptions, check_engine_options
 from salt_tui.visible_text import visible
 
-WIDTHS = (1, 4, 8, 16)
 PROMPT_TOKENS = 256
 STEPS = 48
 EVALUATIONS = 8
@@ -52,17 +52,37 @@ class WidthTimes:
     evaluations: tuple[float, float]
 
 
-def bench(model: str, options: EngineOptions, widths: Sequence[int], repetitions: int) -> int:
-    """Measure and print; progress goes to stderr."""
+def bench(model: str, options: EngineOptions, widths: str, repetitions: int) -> int:
+    """Measure and print; progress goes to stderr.
+
+    Args:
+        model: a name from ``models.toml`` or a path.
+        options: of every measurement; the width is of no account.
+        widths: joined by commas.
+        repetitions: of every measurement.
+
+    Raises:
+        UsageError: widths that are no numbers, or options that cannot be tried; `ContextError` for a width.
+    """
+    asked = _read_widths(widths)
+    for width in asked:
+        check_engine_options(replace(options, width=width))
     resolved = resolve_model(model, load_registry())
     with Benchmark(resolved, options, new_engine_log_path()) as benchmark:
         measured = []
-        for width in widths:
+        for width in asked:
             print(f"width {width} …", file=sys.stderr, flush=True)
             measured.append(_measure(benchmark, width, repetitions))
         for line in _tables(benchmark.info, measured):
             print(line)
     return DONE
+
+
+def _read_widths(text: str) -> list[int]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(name.isascii() and name.isdigit() for name in names):
+        raise UsageError(f"-np {text}: whole numbers joined by commas, such as 1,4,8")
+    return [int(name) for name in names]
 
 
 def _measure(benchmark: Benchmark, width: int, repetitions: int) -> WidthTimes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -20,9 +19,33 @@ def test_a_script_has_no_speed(scripted_model, capsys: pytest.CaptureFixture[str
     assert "is a script" in said.err
 
 
-def test_bad_widths_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["bench", "-m", str(tmp_path / "none.gguf"), "-np", "1"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (("-np", "²"), "-np ²: whole numbers joined by commas"),
+        (("-np", ","), "-np ,: whole numbers joined by commas"),
+        (("-np", ""), "-np : whole numbers joined by commas"),
+        (("-np", "1,,4"), "-np 1,,4: whole numbers joined by commas"),
+        (("-np", "1,5"), "-np 5: the width must be 1, 2, 3 or a multiple of 4"),
+        (("-np", "4,0"), "-np 0: the width must be"),
+        (("-t", "0"), "-t 0: 1 to "),
+        (("-t", "1000000"), "-t 1000000: 1 to "),
+        (("-ngl", "-1"), "auto, all"),
+        (("-r", "0"), "-r"),
+    ],
+)
+def test_options_are_checked_before_the_model(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], named: str
+) -> None:
+    def loading(*arguments: object) -> None:
+        raise AssertionError("the model was looked for")
+
+    monkeypatch.setattr(bench, "resolve_model", loading)
+    assert run_command_line(["bench", *more]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert named in said.err
 
 
 def test_rates_and_costs_are_printed_per_width(capsys: pytest.CaptureFixture[str]) -> None:
