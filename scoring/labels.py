@@ -31,8 +31,8 @@ def label_unit(text: str, reference: str | None) -> UnitStatus:
 
     Returns:
         ``redundant`` without a reference, whatever the text (our reading), so that the counts of the statuses always
-        give the number of reference units; otherwise ``correct`` for equal strings, ``abstained`` for ``DK`` and ``<DK>``,
-        ``wrong`` for the rest.
+        give the number of reference units; otherwise ``correct`` for equal strings, ``abstained`` for ``DK`` and
+        ``<DK>``, ``wrong`` for the rest.
     """
     if reference is None:
         return "redundant"
