@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from salt_tui.runner.events import RunEnded, RunEvent
+from salt_tui.runner.events import RunEnded, RunEvent, RunStarted
 from salt_tui.runner.experiment import Experiment, ReadyRun
 from salt_tui.runner.opened_model import Emit, close_run
 
@@ -43,7 +43,8 @@ class BackgroundRun:
     def stop(self) -> None:
         """Ask the run to stop in order; it stays resumable.
 
-        While the model is still being loaded nothing has been stored, and the run breaks off with the next event.
+        While a new run is still being prepared nothing has been stored, and it breaks off with the next event, at the
+        latest before it is stored.  Once it is stored, `RunStarted` with its number comes before its end.
         """
         self._stop.set()
         self.go_on()
@@ -94,7 +95,8 @@ class BackgroundRun:
             self.mailbox.append(RunEnded(run, "failed", self._describe(error)))
 
     def _emit_while_preparing(self, event: RunEvent) -> None:
-        if self._stop.is_set():
+        # A run that is stored is ended by its loop, so that its number is known and its state is written.
+        if self._stop.is_set() and not isinstance(event, RunStarted):
             raise _StoppedError
         self.mailbox.append(event)
 

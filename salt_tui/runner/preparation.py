@@ -12,7 +12,7 @@ from salt_tui.engine.engine import ContextError, Engine, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.errors import UsageError
-from salt_tui.runner.events import Notice
+from salt_tui.runner.events import ModelLoading, Notice
 from salt_tui.runner.experiment import ReadyRun
 from salt_tui.runner.model_hash import ModelHash
 from salt_tui.runner.opened_model import Emit, load_model, make_ready, open_model
@@ -103,6 +103,8 @@ def _prepare(
     environment = model.environment(str(request.engine.gpu_layers))
     caveats = [f"{item.task.name}: {caveat}" for item in requested if (caveat := item.task.caveat(item.parameters))]
     warnings = (*info.warnings, *_exactness_warnings(environment), *caveats)
+    # Hash and exactness check took their time: the last event at which a stop leaves nothing behind.
+    emit(ModelLoading(resolved.name, 1.0))
     run = store.create_run(
         _model_record(resolved, info, plan.model_sha256),
         model.vocabulary,

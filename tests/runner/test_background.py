@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from salt_tui.runner import preparation
 from salt_tui.runner.background import BackgroundRun
-from salt_tui.runner.events import AtomScored, RunEnded, RunEvent
+from salt_tui.runner.events import AtomScored, RunEnded, RunEvent, RunStarted
 from salt_tui.runner.opened_model import Emit
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
@@ -82,6 +83,31 @@ def test_a_deleted_database_fails_the_run_and_names_it(scripted_model: ScriptedM
     assert last.message is not None
     assert last.message.startswith(f"{database} was deleted")
     assert isinstance(background.failure, StoreFailure)
+
+
+@pytest.mark.parametrize(("moment", "stored"), [("open_model", False), ("make_ready", True)])
+def test_a_stop_during_preparation_leaves_nothing_or_a_run_whose_number_is_told(
+    scripted_model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, stored: bool
+) -> None:
+    database = tmp_path / "x.db"
+    model = scripted_model(*TASKS)
+    step = getattr(preparation, moment)
+
+    def stop_and_go_on(*arguments: object, **options: object) -> object:
+        background.stop()
+        return step(*arguments, **options)
+
+    monkeypatch.setattr(preparation, moment, stop_and_go_on)
+    background = BackgroundRun(
+        lambda emit: prepare_run(RunRequest(str(model), TASKS, "trivial", 3, 1), database, emit), str
+    )
+    background.start()
+    last = ended(background)
+    with open_queries(database) as queries:
+        listed = [(listing.run, listing.state) for listing in queries.list_runs()]
+    assert listed == ([(1, "interrupted")] if stored else [])
+    assert (last.run, last.state) == (1 if stored else 0, "interrupted")
+    assert any(isinstance(event, RunStarted) for event in background.mailbox) == stored
 
 
 def test_a_paused_run_notices_too(
