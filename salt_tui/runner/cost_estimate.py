@@ -31,7 +31,7 @@ class Pace:
     Attributes:
         run: which one.
         tokens_per_second: answer tokens.
-        prompt_tokens_per_second: prompt tokens, None where it took no time.
+        prompt_tokens_per_second: prompt tokens that were evaluated, None where it took no time.
         width: of that run.
         tokens_per_character: by task and method, the answer tokens of that run for each character of the right
             answer; how long a model's answers are differs between tasks and from the right ones.
@@ -122,13 +122,25 @@ def earlier_pace(database: Path, model: str) -> Pace | None:
                 tokens = sum(answer.tokens for answer in answers)
                 seconds = sum(answer.decode_seconds or 0.0 for answer in answers)
                 if tokens and seconds > 0:
-                    prompt = sum(answer.prompt_tokens or 0 for answer in answers)
+                    prompt = _evaluated_tokens(answers)
                     waited = sum(answer.prompt_seconds or 0.0 for answer in answers)
                     rate = prompt / waited if waited > 0 else None
                     return Pace(run, tokens / seconds * width, rate, width, _tokens_per_character(answers))
     except StoreError:
         return None
     return None
+
+
+def _evaluated_tokens(answers: Sequence[StoredAnswer]) -> int:
+    """Return the prompt tokens that were computed: of each answer its own part, and of each task one preamble."""
+    preambles: dict[tuple[str, str], int] = {}
+    own = 0
+    for answer in answers:
+        key = answer.problem.task, answer.problem.method
+        preamble = answer.preamble or 0
+        preambles[key] = max(preamble, preambles.get(key, 0))
+        own += (answer.prompt_tokens or 0) - preamble
+    return own + sum(preambles.values())
 
 
 def _tokens_per_character(answers: Sequence[StoredAnswer]) -> dict[tuple[str, str], float]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from salt_tui.paths import expanded
 from salt_tui.store import opening
 from salt_tui.store.errors import StoreError, explain
 from salt_tui.store.lease import Lease, is_live
@@ -34,12 +35,12 @@ from salt_tui.store.rows import (
     token_record,
     unit_record,
 )
-from salt_tui.store.schema import CONFIDENCE_COLUMNS, STATUS_CODE
+from salt_tui.store.schema import CONFIDENCE_COLUMNS, LEFT_OUT_STATUSES, STATUS_CODE
 
 _CHUNK = 50_000
 """Rows turned into arrays at a time: 1,000,000 at once would hold 15,000,000 Python objects."""
 
-_COUNTS = "generation.answer_status NOT IN ('failed', 'cancelled', 'context_full')"
+_COUNTS = f"generation.answer_status NOT IN ({', '.join(map(repr, LEFT_OUT_STATUSES))})"
 _PROBLEM_COLUMNS = ", ".join(f"problem.{name}" for name in PROBLEM_FIELDS)
 
 
@@ -49,7 +50,7 @@ def open_queries(path: Path | str, busy_timeout: float = opening.BUSY_TIMEOUT) -
     Raises:
         StoreError: one line: no file, a database of something else or no database, another schema, a damaged file.
     """
-    path = Path(path).expanduser()
+    path = expanded(path, StoreError)
     return Queries(path, opening.connect_reader(path, busy_timeout))
 
 
@@ -187,14 +188,14 @@ class Queries:
 
     def _answers(self, condition: str, parameter: int) -> list[StoredAnswer]:
         rows = self._rows(
-            "SELECT problem.id, generation.id, attempt, revision, json_array_length(prompt_tokens),"
+            "SELECT problem.id, generation.id, attempt, revision, json_array_length(prompt_tokens), preamble,"
             " (SELECT count(*) FROM token WHERE token.generation = generation.id),"
             " reply, stop_reason, extraction, answer_status, error, prompt_seconds, decode_seconds,"
             f" {_PROBLEM_COLUMNS} FROM problem LEFT JOIN generation ON generation.problem = problem.id"
             f" WHERE {condition}",
             (parameter,),
         )
-        return [StoredAnswer(row[0], problem_record(row[13:]), *row[1:13]) for row in rows]
+        return [StoredAnswer(row[0], problem_record(row[14:]), *row[1:14]) for row in rows]
 
     def prompt(self, generation: int) -> tuple[int, ...]:
         """Return the token ids of an answer's prompt."""

@@ -129,6 +129,7 @@ class StoredAnswer:
         generation: its number.
         attempt, revision: of the answer.
         prompt_tokens: length of the prompt, in tokens.
+        preamble: how many of them are the part shared by the task.
         tokens: stored answer tokens.
         reply: bytes, None until the answer is finished.
         stop_reason, extraction, answer_status: None until the answer is finished.
@@ -140,6 +141,7 @@ class StoredAnswer:
     attempt: int | None
     revision: int | None
     prompt_tokens: int | None
+    preamble: int | None
     tokens: int
     reply: bytes | None
     stop_reason: str | None

@@ -49,6 +49,25 @@ def test_after_a_run_the_answers_are_expected_to_be_as_long_as_they_were(
     assert cost.seconds > 0
 
 
+def test_the_pace_of_prompts_counts_a_shared_preamble_once(scripted_model: ScriptedModel, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    model = scripted_model(*TASKS)
+    ready = prepare_run(RunRequest(str(model), TASKS, "trivial", 3, 1), database, lambda event: None)
+    try:
+        Experiment(ready, lambda event: None, threading.Event()).run()
+    finally:
+        close_run(ready)
+    prompts = [ready.prompts[problem.id] for problem in ready.pending]
+    assert all(encoded.preamble > 0 for encoded in prompts)
+    evaluated = sum(len(encoded.prompt) - encoded.preamble for encoded in prompts)
+    evaluated += prompts[0].preamble + prompts[3].preamble  # three problems of each task
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE generation SET prompt_seconds = 0.5")
+    pace = earlier_pace(database, model.name)
+    assert pace is not None
+    assert pace.prompt_tokens_per_second == evaluated / 3.0
+
+
 def test_a_task_that_was_not_measured_takes_the_mean_of_those_that_were() -> None:
     pace = Pace(1, 10.0, None, 1, {("maze", "regular"): 0.5, ("code", "regular"): 1.5, ("maze", "cot"): 9.0})
     assert pace.expected_tokens("maze", "regular", 100) == 50
