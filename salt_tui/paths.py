@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,9 +21,29 @@ ENGINE_LOG_PREFIX = "engine-"
 _numbers = itertools.count(1)
 
 
+class PathError(Exception):
+    """A path that cannot be meant; the message is one line for the user."""
+
+
+def expanded(path: Path | str, error: Callable[[str], Exception] = PathError) -> Path:
+    """Return a path with the home folder in place of ``~`` or ``~user`` at its beginning.
+
+    Args:
+        path: as the user wrote it.
+        error: makes the exception from its line.
+
+    Raises:
+        Exception: what ``error`` makes, where there is no such user or home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise error(f"{str(path)!r} begins with a home folder that is not known; write the whole path") from None
+
+
 def _directory(name: str, default: str) -> Path:
     home = os.environ.get("SALT_TUI_HOME")
-    return Path(home).expanduser() / name if home else Path(default)
+    return expanded(home) / name if home else Path(default)
 
 
 def data_directory() -> Path:
@@ -33,7 +54,7 @@ def data_directory() -> Path:
 def database_path() -> Path:
     """Return the default database: ``SALT_TUI_DB`` where set, else ``salt.db`` in the data folder."""
     override = os.environ.get("SALT_TUI_DB")
-    return Path(override).expanduser() if override else data_directory() / "salt.db"
+    return expanded(override) if override else data_directory() / "salt.db"
 
 
 def models_directory() -> Path:
@@ -63,11 +84,11 @@ def new_engine_log_path() -> Path:
 def hub_cache_directory() -> Path:
     """Return the folder in which the model hub's own client keeps what it downloaded, by that client's rules."""
     if cache := os.environ.get("HF_HUB_CACHE"):
-        return Path(cache).expanduser()
+        return expanded(cache)
     if home := os.environ.get("HF_HOME"):
-        return Path(home).expanduser() / "hub"
+        return expanded(home) / "hub"
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "huggingface" / "hub"
+    return expanded(cache) / "huggingface" / "hub"
 
 
 def shipped_models_file() -> Path:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from salt_tui.app.terminal import drawing_mode, is_terminal, refusal
 from salt_tui.commands.failures import USAGE, report_failure, say
-from salt_tui.paths import database_path
+from salt_tui.paths import database_path, expanded
 
 if TYPE_CHECKING:
     from salt_tui.runner.request import RunRequest
@@ -49,7 +49,7 @@ def open_app(database: Path | None, request: RunRequest | None = None, resume: s
 
     # A thread that reads the store or measures gives way to a key after one millisecond instead of five.
     sys.setswitchinterval(0.001)
-    path = (database or database_path()).expanduser()
+    path = expanded(database or database_path())
     run = None
     if resume is not None:
         from salt_tui.store.queries import open_queries

@@ -79,10 +79,10 @@ def bench(model: str, options: EngineOptions, widths: str, repetitions: int) -> 
 
 
 def _read_widths(text: str) -> list[int]:
-    names = [name.strip() for name in text.split(",")]
-    if not all(name.isascii() and name.isdigit() for name in names):
-        raise UsageError(f"-np {text}: whole numbers joined by commas, such as 1,4,8")
-    return [int(name) for name in names]
+    try:
+        return [int(name) for name in text.split(",")]
+    except ValueError:
+        raise UsageError(f"-np {text}: whole numbers joined by commas, such as 1,4,8") from None
 
 
 def _measure(benchmark: Benchmark, width: int, repetitions: int) -> WidthTimes:

@@ -40,6 +40,7 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
         return usage, USAGE
 
     from salt_tui.engine.engine import ContextError, EngineError, ModelError
+    from salt_tui.paths import PathError
     from salt_tui.runner.errors import EnvironmentChangedError, RunFailedError, UsageError
     from salt_tui.store.errors import StoreError, StoreFailure
     from tasks.code_execution import ExecutionError
@@ -52,8 +53,8 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
         case StoreFailure():
             return str(error), FAILED
         case (
-            ModelError() | ContextError() | UsageError() | StoreError() | ParameterError() | ProblemTextError()
-            | UnknownTaskError()
+            ModelError() | ContextError() | UsageError() | StoreError() | PathError() | ParameterError()
+            | ProblemTextError() | UnknownTaskError()
         ):  # fmt: skip
             return str(error), USAGE
         case EngineError() | RunFailedError() | ExecutionError():
@@ -96,12 +97,12 @@ def _without_middle(line: str) -> str:
 
 
 def _write_details(error: BaseException) -> str:
-    from salt_tui.paths import log_directory
+    from salt_tui.paths import PathError, log_directory
 
     try:
         path = log_directory() / "internal-error.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace")
-    except (OSError, RuntimeError) as failure:  # RuntimeError: no home folder
+    except (OSError, PathError) as failure:
         return f"details could not be written: {failure}"
     return f"details in {path}"

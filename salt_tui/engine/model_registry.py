@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from salt_tui.engine.engine import ModelError
-from salt_tui.paths import shipped_models_file, user_models_file
+from salt_tui.paths import PathError, expanded, shipped_models_file, user_models_file
 
 ModelKind = Literal["instruct", "reasoning", "base"]
 """Follows instructions, thinks before it answers, or only continues text."""
@@ -135,7 +135,10 @@ def _read(path: Path) -> tuple[str | None, dict[str, dict[str, object]]]:
             )
         _check(f"{path}: [{name}]", table)
         if "path" in table:
-            table["path"] = str(path.parent.absolute() / Path(table["path"]).expanduser())
+            try:
+                table["path"] = str(path.parent.absolute() / expanded(table["path"]))
+            except PathError as error:
+                raise ModelError(f"{path}: [{name}]: {error}") from None
     return default, content
 
 

@@ -29,6 +29,7 @@ from salt_tui.engine.model_registry import (
     load_registry,
 )
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
+from salt_tui.paths import expanded
 from salt_tui.visible_text import visible
 
 __all__ = [
@@ -114,7 +115,7 @@ def resolve_model(name_or_path: str, registry: ModelRegistry) -> ResolvedModel:
     """
     if entry := registry.entries.get(name_or_path):
         return resolve_entry(name_or_path, entry)
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path, ModelError)
     looks_like_path = path.suffix.lower() in (".gguf", ".json") or len(path.parts) > 1
     if not name_or_path.strip() or not (looks_like_path or _exists(path)):
         close = difflib.get_close_matches(name_or_path.lower(), registry.entries, n=3, cutoff=0.5)

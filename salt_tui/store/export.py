@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from salt_tui.paths import expanded
 from salt_tui.store import migrations
 from salt_tui.store.csv_rows import write_csv
 from salt_tui.store.errors import StoreError, StoreFailure, explain
@@ -53,7 +54,7 @@ def export_run(database: Path | str, run: int, target: Path | str, *, overwrite:
         StoreError: an unknown suffix, a target that exists or cannot be written, no such run; the target is then as
             it was before.
     """
-    database, target = Path(database).expanduser(), Path(target).expanduser()
+    database, target = expanded(database, StoreError), expanded(target, StoreError)
     suffix = target.suffix.lower()
     write = _WRITERS.get(suffix)
     if write is None:

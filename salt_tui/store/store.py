@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from salt_tui.paths import expanded
 from salt_tui.store import opening
 from salt_tui.store.errors import StoreError, StoreFailure, explain
 from salt_tui.store.lease import Lease, is_live, is_ours, own_lease, put_down, take_in_hand
@@ -52,7 +53,7 @@ def open_store(path: Path | str, busy_timeout: float = opening.BUSY_TIMEOUT) -> 
         StoreError: one line: a folder that cannot be written, a database of something else or no database (both left
             as they are), a newer schema, a damaged file, a full disk, a lock held longer than the timeout.
     """
-    path = Path(path).expanduser()
+    path = expanded(path, StoreError)
     return Store(path, opening.connect_writer(path, busy_timeout), busy_timeout)
 
 

@@ -11,6 +11,7 @@ import pytest
 from salt_tui.cli import run_command_line
 from tasks.code_execution import ExecutionError
 from tests.conftest import ScriptedModel
+from tests.stored_runs import store_run
 
 
 @pytest.fixture
@@ -181,6 +182,51 @@ def test_hostile_names_reach_the_terminal_escaped(tmp_path: Path, capsys: pytest
     code, line, _ = outcome(capsys, "run", "-m", "\x1b]0;x\x07\u202e.gguf", "--db", str(tmp_path / "x.db"))
     assert code == 2
     assert not any(character in line for character in "\x1b\x07\u202e")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "--db", "~nosuchuser/x.db"),
+        ("resume", "--db", "~nosuchuser/x.db"),
+        ("run", "--tasks", "maze", "-m", "MODEL", "--db", "~nosuchuser/x.db"),
+        ("run", "-m", "~nosuchuser/x.gguf"),
+        ("models", "check", "~nosuchuser/x.gguf"),
+        ("bench", "-m", "~nosuchuser/x.gguf"),
+        ("export", "1", "-o", "~nosuchuser/x.csv", "--db", "DATABASE"),
+    ],
+)
+def test_a_home_folder_that_is_not_known_is_one_line(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=["maze"], answers=1, atoms=2)
+    places = {"MODEL": str(model), "DATABASE": str(database)}
+    code, line, output = outcome(capsys, *(places.get(argument, argument) for argument in arguments))
+    assert (code, output) == (2, "")
+    assert "'~nosuchuser/x." in line
+    assert line.endswith("begins with a home folder that is not known; write the whole path")
+
+
+@pytest.mark.parametrize("name", ["SALT_TUI_HOME", "SALT_TUI_DB"])
+def test_an_unknown_home_folder_in_the_environment_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.setenv(name, "~nosuchuser/x.db")
+    code, line, _ = outcome(capsys, "report")
+    assert code == 2
+    assert line.startswith("salt-tui: '~nosuchuser/x.db' begins with a home folder")
+
+
+def test_an_unknown_home_folder_in_the_users_models_names_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "home" / "config"
+    config.mkdir(parents=True)
+    (config / "models.toml").write_text('[mine]\npath = "~nosuchuser/x.gguf"\n')
+    code, line, _ = outcome(capsys, "models", "list")
+    assert code == 2
+    assert f"{config / 'models.toml'}: [mine]: '~nosuchuser/x.gguf' begins" in line
 
 
 def test_score_json_has_the_stable_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
