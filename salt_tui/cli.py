@@ -5,7 +5,7 @@ Imports are inside the commands: importing numpy alone would double the time of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -175,6 +175,7 @@ def run(
         ),
     )
     if display is DisplayMode.APP:
+        _refuse_in_app({"--json": json_output})
         from salt_tui.app.launch import open_app
 
         return open_app(database, request)
@@ -194,6 +195,13 @@ def resume(
 ) -> int:
     """Go on with an interrupted run; a finished one is left as it is."""
     if display is DisplayMode.APP:
+        _refuse_in_app(
+            {
+                "--allow-environment-change": allow_environment_change,
+                "-t": threads is not None,
+                "--json": json_output,
+            }
+        )
         from salt_tui.app.launch import open_app
 
         return open_app(database, resume=run)
@@ -419,6 +427,13 @@ def bench(
 
     options = EngineOptions(gpu_layers=read_gpu_layers(gpu_layers), threads=threads)
     return measure(model, options, widths, repetitions)
+
+
+def _refuse_in_app(given: Mapping[str, bool]) -> None:
+    """Refuse options that were given and that the app would not follow."""
+    names = ", ".join(name for name, there in given.items() if there)
+    if names:
+        raise typer.BadParameter(f"--display app does not take {names}; leave it out or choose another display")
 
 
 def _names(text: str) -> tuple[str, ...]:

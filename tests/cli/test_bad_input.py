@@ -229,6 +229,24 @@ def test_an_unknown_home_folder_in_the_users_models_names_the_table(
     assert f"{config / 'models.toml'}: [mine]: '~nosuchuser/x.gguf' begins" in line
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("run", "--tasks", "maze", "--json"), "does not take --json;"),
+        (("resume", "--json"), "does not take --json;"),
+        (("resume", "-t", "2", "--allow-environment-change"), "does not take --allow-environment-change, -t;"),
+    ],
+)
+def test_what_the_app_would_drop_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], named: str
+) -> None:
+    monkeypatch.setattr("salt_tui.app.launch.open_app", lambda *arguments, **more: 0)
+    assert run_command_line([arguments[0], "--display", "app"]) == 0
+    code, line, output = outcome(capsys, *arguments, "--display", "app")
+    assert (code, output) == (2, "")
+    assert f"--display app {named}" in line
+
+
 def test_score_json_has_the_stable_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "answers.jsonl"
     row = {"task": "DNAProblem", "response": "********\nTAA DK GGG CCC\n********", "reference": "TAA TGT GGG"}
