@@ -47,8 +47,6 @@ END_TEXT = b"<|im_end|>"
 UNLISTED_LOG_PROBABILITY = -12.0
 """Of a forced token that the script does not list at its position."""
 
-_FIRST_BYTE = 1
-_FIRST_TEXT = _FIRST_BYTE + 256
 _EXACT = {"company": 0.0}
 _END = ScriptedToken(END_TEXT.decode(), -0.015625, 0.0625)  # a power of two survives the float32 of the pipe
 

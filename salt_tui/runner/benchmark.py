@@ -13,13 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from salt_tui.engine.engine import ContextInfo, ContextOptions, EngineError, Generate, ModelInfo
+from salt_tui.engine.engine import ContextInfo, EngineError, Generate, ModelInfo
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.runner.errors import RunFailedError, UsageError
 from salt_tui.runner.events import RunEvent, RunStarted, TaskProgress
 from salt_tui.runner.experiment import Experiment, ReadyRun
-from salt_tui.runner.opened_model import load_model
+from salt_tui.runner.opened_model import context_options, load_model
 from salt_tui.runner.plan import RunPlan, SamplingPlan, TaskPlan, canonical_json
 from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
 from salt_tui.runner.request import EngineOptions
@@ -95,20 +95,7 @@ class Benchmark:
 
     def open(self, width: int, context: int) -> ContextInfo:
         """Make a context of so many slots and tokens; it is not checked."""
-        options = self._options
-        return self.engine.open_context(
-            ContextOptions(
-                width=width,
-                context=context,
-                batch=options.batch,
-                micro_batch=options.micro_batch,
-                threads=options.threads,
-                flash_attention=options.flash_attention,
-                key_type=options.key_type,
-                value_type=options.value_type,
-                check="none",
-            )
-        )
+        return self.engine.open_context(context_options(self._options, context=context, width=width, check="none"))
 
     def run_seconds(self, width: int, steps: int, display: Display) -> tuple[float, float]:
         """Return the seconds of a short and of a long run in which every slot answers, everything stored.

@@ -12,7 +12,7 @@ from salt_tui.engine.engine import ContextInfo, ContextOptions, Engine, LoadOpti
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.runner.events import ModelLoading, RunEvent, RunStarted, TaskProgress
 from salt_tui.runner.experiment import ReadyRun
-from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, make_environment
+from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, device_in_words, make_environment
 from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN, EncodedProblem
 from salt_tui.runner.request import EngineOptions
 from salt_tui.store.records import PendingProblem
@@ -44,11 +44,9 @@ class OpenedModel:
 
     @property
     def device(self) -> str:
-        """Where it computes, in words: ``CPU ×2`` or ``CUDA0 30/31 layers``."""
-        devices = [device.name for device in self.info.build.devices if device.kind.lower() != "cpu"]
-        if self.context.gpu_layers and devices:
-            return f"{devices[0]} {self.context.gpu_layers}/{self.info.layers} layers"
-        return f"CPU ×{self.context.threads}"
+        """Where it computes, see `device_in_words`."""
+        names = [device.name for device in self.info.build.devices]
+        return device_in_words(names, self.context.gpu_layers, self.context.threads)
 
 
 def load_model(engine: Engine, resolved: ResolvedModel, options: EngineOptions, date: str, emit: Emit) -> ModelInfo:
@@ -78,20 +76,25 @@ def open_model(
     check: Literal["none", "quick", "full"] = "quick",
 ) -> OpenedModel:
     """Open the context and fetch the vocabulary; raises `ContextError`."""
-    opened = engine.open_context(
-        ContextOptions(
-            width=width,
-            context=context,
-            batch=options.batch,
-            micro_batch=options.micro_batch,
-            threads=options.threads,
-            flash_attention=options.flash_attention,
-            key_type=options.key_type,
-            value_type=options.value_type,
-            check=check,
-        )
-    )
+    opened = engine.open_context(context_options(options, context=context, width=width, check=check))
     return OpenedModel(name, engine, info, opened, engine.vocabulary())
+
+
+def context_options(
+    options: EngineOptions, *, context: int, width: int, check: Literal["none", "quick", "full"]
+) -> ContextOptions:
+    """Return what to open, with the context and the width that were settled on."""
+    return ContextOptions(
+        width=width,
+        context=context,
+        batch=options.batch,
+        micro_batch=options.micro_batch,
+        threads=options.threads,
+        flash_attention=options.flash_attention,
+        key_type=options.key_type,
+        value_type=options.value_type,
+        check=check,
+    )
 
 
 def make_ready(

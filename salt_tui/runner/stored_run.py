@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.runner.events import RunEnded, RunStarted, TaskProgress
+from salt_tui.runner.plan import device_in_words
 from salt_tui.store.queries import Queries, open_queries
-from salt_tui.store.results import StoredRun
 from salt_tui.store.unit_stream import AnswerUnits, answer_units
 
 BACKLOG = 200
@@ -80,22 +80,14 @@ def describe_stored(queries: Queries, run: int) -> RunStarted:
     """Return the beginning of a stored run as its loop reported it, with the progress it has now."""
     stored = queries.run_record(run)
     plan = json.loads(stored.record.plan)
+    environment = json.loads(stored.record.environment)
     return RunStarted(
         run=run,
         model=f"{stored.model.name} · {stored.model.description}",
-        device=stored_device(stored),
+        device=device_in_words(environment["devices"], environment["gpu_layers"], environment["threads"]),
         width=plan["width"],
         difficulty=plan["tasks"][0]["difficulty"],
         exact=stored.record.exact,
         tasks=tuple(TaskProgress(counts.task, counts.done, counts.answers) for counts in queries.task_counts(run)),
         warnings=stored.record.warnings,
     )
-
-
-def stored_device(stored: StoredRun) -> str:
-    """Return where a run was computed, in words."""
-    environment = json.loads(stored.record.environment)
-    if environment["gpu_layers"]:
-        others = [device for device in environment["devices"] if not device.upper().startswith("CPU")]
-        return f"{(others or environment['devices'] or ['GPU'])[0].split()[0]} {environment['gpu_layers']} layers"
-    return f"CPU ×{environment['threads']}"

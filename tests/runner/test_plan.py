@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from salt_tui.runner.plan import Environment, RunPlan, SamplingPlan, TaskPlan, canonical_json, content_hash, differences
+from salt_tui.runner.plan import (
+    Environment,
+    RunPlan,
+    SamplingPlan,
+    TaskPlan,
+    canonical_json,
+    content_hash,
+    device_in_words,
+    differences,
+)
 
 TASK = TaskPlan("maze", 1, "easy", {"rows": "3..5"}, "regular", 3, ("e",), ("a", "b"), 90)
 PLAN = RunPlan("0f", "{{ x }}", {"enable_thinking": False}, "2026-01-02", 1, 2, (TASK,), SamplingPlan(), 512, 4)
@@ -36,3 +45,10 @@ def test_differences_shorten_and_survive_another_shape() -> None:
     found = differences('{"a": [1], "b": "x"}', '{"a": [1, 2], "c": "' + "y" * 500 + '"}')
     assert len(found) == 3
     assert all(len(line) < 100 for line in found)
+
+
+def test_the_device_is_named_alike_from_a_running_and_from_a_stored_run() -> None:
+    running, stored = ("CPU", "CUDA0"), ("CPU some processor", "CUDA0 NVIDIA H200")
+    assert device_in_words(running, 30, 2) == device_in_words(stored, 30, 2) == "CUDA0 30 layers"
+    assert device_in_words(running, 0, 2) == device_in_words(stored, 0, 2) == "CPU ×2"
+    assert device_in_words((), 30, 2) == "GPU 30 layers"
