@@ -30,9 +30,11 @@ def _right(digest: RunDigest) -> str:
     report = digest.report
     precision, recall = (report.mean[rate].mean for rate in ("precision", "recall"))
     interval = interval_text(digest.rates["precision"].mean) if digest.rates else ""
+    # A task in which nothing was written has a recall and no precision.
+    counts = (str(len(report.tasks) - len(report.mean[rate].left_out)) for rate in ("precision", "recall"))
     return (
         f"Right: {number(precision.value)} {interval} of the atoms it writes,"
-        f" {number(recall.value)} of those asked for (mean of {len(report.tasks)} tasks)."
+        f" {number(recall.value)} of those asked for (mean of {' and '.join(dict.fromkeys(counts))} tasks)."
     )
 
 

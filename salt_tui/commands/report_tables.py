@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isinf
 
 from salt_tui.commands.text_tables import BEST, WINNER, TextTable, interval_text, number, value_text, with_interval
-from salt_tui.runner.report import RATES, RunDigest, RunReport, TaskReport
+from salt_tui.runner.report import DIGEST_METRICS, RATES, RunDigest, RunReport, TaskReport
 from salt_tui.runner.report_rows import USUAL_MAP, ReportRow
 from salt_tui.runner.task_scores import RAW
 from salt_tui.visible_text import visible
 from scoring.analyses_position import TaskCurve
 from scoring.confidence import HEADLINE_FUNCTION
+from scoring.correctness import TaskMean
 from scoring.intervals import Interval
 from scoring.metrics import METRICS, Metric
 
@@ -30,16 +31,7 @@ PARTIAL = "*"
 BAR = 20
 """Cells of a bar from 0 to 1."""
 
-_ROW_HEADS = {
-    "accuracy": "right",
-    "ece": "ECE",
-    "brier": "Brier",
-    "nll": "NLL",
-    "auroc": "AUROC",
-    "auroc_micro": "micro",
-    "prr": "PRR",
-    "euro_auc": "EURO",
-}
+_CALIBRATED = ("accuracy", "ece", "auroc", "auroc_micro")
 
 _HEADS_OF_SHOWN = {"ece": f"{'ECE ↓':<16}", "brier": "Brier↓", "auroc": f"{'AUROC ↑':<16}", "auroc_micro": "micro↑"}
 _SHOWN = tuple(_HEADS_OF_SHOWN)
@@ -54,7 +46,7 @@ def title_of(report: RunReport) -> str:
 def summary_table(report: RunReport) -> TextTable:
     """Return all rates of every task."""
     rows = [(*_counts(task), *(value_text(task.values[rate]) for rate in RATES)) for task in report.tasks]
-    rows.append((MEAN, "", "", "", *(value_text(report.mean[rate].mean) for rate in RATES)))
+    rows.append((MEAN, "", "", "", *(_mean_text(report.mean[rate]) for rate in RATES)))
     return TextTable("", ("task", "answers", "atoms", "right", *RATE_HEADS.values()), tuple(rows))
 
 
@@ -66,6 +58,8 @@ def summary_notes(report: RunReport) -> list[str]:
             f"{task.task}: no {', '.join(RATE_HEADS[rate] for rate in rates)}: {reason}"
             for reason, rates in _by_reason(task).items()
         )
+    if any(_is_partial(mean) for mean in report.mean.values()):
+        notes.append(f"{PARTIAL} mean of the other tasks")
     notes.append(
         f"ECE and AUROC: of atoms by raw {HEADLINE_FUNCTION}. Lower ECE and redundancy are better, higher precision,"
         " recall and AUROC (0.5 is chance; micro: inside answers)."
@@ -117,19 +111,20 @@ def how_right(digest: RunDigest) -> TextTable:
         )
         for task in report.tasks
     ]
-    mean = {rate: report.mean[rate].mean for rate in RATES}
+    shown = [report.mean[rate] for rate in ("precision", "recall", "redundancy")]
     rows.append(
         (
             MEAN,
             "",
             "",
-            *(with_interval(mean[rate], interval(rate, None)) for rate in ("precision", "recall")),
-            value_text(mean["redundancy"]),
+            *(_mean_text(report.mean[rate], interval(rate, None), interval=True) for rate in ("precision", "recall")),
+            _mean_text(report.mean["redundancy"]),
         )
     )
     heads = ("task", "answers", "atoms", f"{'precision':<16}", f"{'recall':<16}", "redun.")
     notes = ("precision ↑ of the atoms written, recall ↑ of those asked for, redundancy ↓ beyond the end",)
-    return TextTable("How right is it?", heads, tuple(rows), notes=notes)
+    undefined = filter(None, [undefined_text(shown, len(report.tasks))])
+    return TextTable("How right is it?", heads, tuple(rows), notes=(*notes, *undefined))
 
 
 def how_calibrated(digest: RunDigest) -> TextTable:
@@ -138,26 +133,28 @@ def how_calibrated(digest: RunDigest) -> TextTable:
     says = digest.says
     rows = [_calibrated(row.part or "", row, number(says.get(row.part or ""))) for row in digest.tasks]
     average = sum(says.values()) / len(says) if says else None
-    rows.append(_calibrated(MEAN, whole, number(average)))
+    partial = PARTIAL if says and len(says) < len(whole.by_task) else ""
+    rows.append(_calibrated(MEAN, whole, f"{partial}{number(average)}"))
     heads = ("task", "n", "right", "says", f"{'ECE':<16}", f"{'AUROC':<16}", "micro")
     notes = (
         f"atoms by raw {HEADLINE_FUNCTION}: its mean under “says”, beside the share that is right",
         "ECE ↓ 0 is calibrated; AUROC ↑ right above wrong, .5 is chance; micro ↑ inside answers",
         "[95 %] by drawing whole answers again, which adds noise: a small ECE can lie below its interval",
         *inside_answers_note(whole),
+        undefined_text([whole.values[metric] for metric in _CALIBRATED], len(whole.by_task)),
     )
-    return TextTable("Does it know? How calibrated, how well ranked", heads, tuple(rows), notes=notes)
+    title = "Does it know? How calibrated, how well ranked"
+    return TextTable(title, heads, tuple(rows), notes=tuple(filter(None, notes)))
 
 
 def _calibrated(label: str, row: ReportRow, says: str) -> tuple[str, ...]:
     return (
         label,
         str(row.n),
-        value_text(row.values["accuracy"].mean),
+        _mean_text(row.values["accuracy"]),
         says,
-        with_interval(row.values["ece"].mean, row.intervals.get("ece")),
-        with_interval(row.values["auroc"].mean, row.intervals.get("auroc")),
-        value_text(row.values["auroc_micro"].mean),
+        *(_mean_text(row.values[metric], row.intervals.get(metric), interval=True) for metric in ("ece", "auroc")),
+        _mean_text(row.values["auroc_micro"]),
     )
 
 
@@ -183,7 +180,7 @@ def which_function(digest: RunDigest) -> TextTable:
     notes = (
         f"n {raw[0].n if raw else 0} atoms, means over tasks; ′ after {USUAL_MAP}, fitted on other answers",
         *_best_note(raw, "function"),
-        f"{undefined_text(raw)}",
+        undefined_in_rows(raw),
     )
     return TextTable("Which confidence function?", heads, tuple(rows), notes=tuple(filter(None, notes)))
 
@@ -206,7 +203,7 @@ def which_map(digest: RunDigest) -> TextTable:
     notes = (
         f"n {chosen[0].n} atoms by {HEADLINE_FUNCTION}, means over tasks; maps fitted on other answers",
         *_best_note(chosen, "map"),
-        undefined_text(chosen),
+        undefined_in_rows(chosen),
     )
     return TextTable("Which calibration map?", heads, rows, notes=tuple(filter(None, notes)))
 
@@ -218,18 +215,17 @@ def which_unit(digest: RunDigest) -> TextTable:
         (
             row.granularity,
             str(row.n),
-            value_text(row.values["accuracy"].mean),
-            with_interval(row.values["ece"].mean, row.intervals.get("ece")),
-            with_interval(row.values["auroc"].mean, row.intervals.get("auroc")),
-            value_text(row.values["auroc_micro"].mean),
-            value_text(row.values["prr"].mean),
+            _mean_text(row.values["accuracy"]),
+            *(_mean_text(row.values[metric], row.intervals.get(metric), interval=True) for metric in ("ece", "auroc")),
+            _mean_text(row.values["auroc_micro"]),
+            _mean_text(row.values["prr"]),
         )
         for row in chosen
     )
     heads = ("unit", "n", "right", f"{'ECE ↓':<16}", f"{'AUROC ↑':<16}", "micro ↑", "PRR ↑")
     notes = (f"raw {HEADLINE_FUNCTION}, means over tasks; a line or answer is right when all of it is",)
     return TextTable(
-        "Atoms, lines or whole answers?", heads, rows, notes=(*notes, *filter(None, [undefined_text(chosen)]))
+        "Atoms, lines or whole answers?", heads, rows, notes=(*notes, *filter(None, [undefined_in_rows(chosen)]))
     )
 
 
@@ -292,13 +288,13 @@ def _rows_table(title: str, rows: Sequence[ReportRow], head: str, label: Callabl
         (
             label(row),
             str(row.n),
-            value_text(row.values["accuracy"].mean),
+            _mean_text(row.values["accuracy"]),
             *(_marked(row, metric, head, interval=metric in {"ece", "auroc"}) for metric in shown),
         )
         for row in rows
     )
     heads = (head, "n", "right", *(_HEADS_OF_SHOWN[metric] for metric in shown))
-    notes = list(dict.fromkeys(filter(None, [undefined_text(rows), left_out_text(rows)])))
+    notes = list(dict.fromkeys(filter(None, [undefined_in_rows(rows), left_out_text(rows)])))
     if head in {"function", "map"}:
         notes.extend(_best_note(rows, head))
     return TextTable(title, heads, cells, notes=tuple(notes))
@@ -342,15 +338,19 @@ def bar(share: float | None) -> str:
     return "" if share is None else f"{'█' * round(share * BAR):<{BAR}}"
 
 
-def undefined_text(rows: Sequence[ReportRow]) -> str:
-    """Return why values of these rows are missing, each reason once, with the most tasks that a mean leaves out."""
+def undefined_in_rows(rows: Sequence[ReportRow]) -> str:
+    """Return why values of these rows are missing."""
+    means = [row.values[name] for row in rows for name in DIGEST_METRICS if name in row.values]
+    return undefined_text(means, max((len(row.by_task) for row in rows), default=0))
+
+
+def undefined_text(means: Iterable[TaskMean], tasks: int) -> str:
+    """Return why means over so many tasks miss values, each reason once, with the most tasks that one leaves out."""
     reasons: dict[str, int] = {}
-    for row in rows:
-        for name in _ROW_HEADS:
-            left_out = list(row.values[name].left_out.values()) if name in row.values else []
-            for reason in left_out:
-                reasons[reason] = max(reasons.get(reason, 0), left_out.count(reason))
-    tasks = max((len(row.by_task) for row in rows), default=0)
+    for mean in means:
+        left_out = list(mean.left_out.values())
+        for reason in left_out:
+            reasons[reason] = max(reasons.get(reason, 0), left_out.count(reason))
     parts = [f"{reason} (up to {count} of {tasks} tasks)" for reason, count in reasons.items()]
     return f"– undefined, {PARTIAL} mean of the other tasks: {'; '.join(parts)}" if parts else ""
 
@@ -391,11 +391,20 @@ def _marked(row: ReportRow, metric: str, what: str, *, interval: bool = False) -
         "function": (row.winning_function, row.best_function),
         "map": (row.winning_map, row.best_map),
     }.get(what, ((), ()))
-    mean = row.values[metric].mean
-    text = with_interval(mean, row.intervals.get(metric)) if interval else value_text(mean)
-    partial = mean.value is not None and bool(row.values[metric].left_out)
-    mark = BEST if metric in best else WINNER if metric in winning else PARTIAL if partial else " "
+    mean = row.values[metric]
+    text = with_interval(mean.mean, row.intervals.get(metric)) if interval else value_text(mean.mean)
+    mark = BEST if metric in best else WINNER if metric in winning else PARTIAL if _is_partial(mean) else " "
     return f"{mark}{text}"
+
+
+def _mean_text(mean: TaskMean, bounds: Interval | None = None, *, interval: bool = False) -> str:
+    """Return a mean, with room for its interval or without, and before it whether it leaves out a task."""
+    text = with_interval(mean.mean, bounds) if interval else value_text(mean.mean)
+    return f"{PARTIAL if _is_partial(mean) else ''}{text}"
+
+
+def _is_partial(mean: TaskMean) -> bool:
+    return mean.mean.value is not None and bool(mean.left_out)
 
 
 def _best_note(rows: Sequence[ReportRow], what: str) -> list[str]:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,43 @@ def test_lines_end_at_words_at_the_width_of_the_terminal(
         notes = lines[[line.startswith("mean of tasks") for line in lines].index(True) + 1 :]
         assert max(map(len, notes)) <= width
         assert " ".join(" ".join(notes).split()).endswith("recall and AUROC (0.5 is chance; micro: inside answers).")
+
+
+def test_means_that_leave_out_a_task_are_marked_and_the_others_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=("code", "maze"), answers=4, atoms=10)
+    with sqlite3.connect(database) as connection:  # nothing is written in maze: a recall and nothing else
+        maze = "generation IN (SELECT generation.id FROM generation JOIN problem ON problem.id = problem"
+        maze += " WHERE task = 'maze')"
+        connection.execute(f"DELETE FROM unit WHERE {maze} AND kind <> 'atom'")
+        kept = {"generation", "kind", "index", "reference", "status"}
+        empty = [row[1] for row in connection.execute("PRAGMA table_info(unit)") if row[1] not in kept]
+        connection.execute(
+            f"UPDATE unit SET status = 'missing', {', '.join(f'{name} = NULL' for name in empty)} WHERE {maze}"
+        )
+    text = output(capsys, database, "--draws", "50")
+    right, knows = (line for line in text.splitlines() if line.startswith("mean of tasks"))
+    assert re.fullmatch(r"mean of tasks +\*\.\d+ \[.*\] +\.\d+ \[.*\] +\*\.000", right)
+    assert re.fullmatch(r"mean of tasks 40 \*\.\d+ \*\.\d+ \*\.\d+ \[.*\] +\*\.\d+ \[.*\] +\*\.\d+", knows)
+    tables = text.split("\n\n")
+    for title in ("How right is it?", "Does it know?", "Atoms, lines"):
+        (table,) = [table for table in tables if table.startswith(title)]
+        assert "– undefined, * mean of the other tasks: " in table
+    assert re.search(r"^atom +40 \*\.\d+ \*\.\d+ \[.*\] +\*\.\d+ \[.*\] +\*\.\d+ +\*\.\d+$", text, re.MULTILINE)
+    assert "of those asked for (mean of 1 and 2 tasks)." in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+    print_summary(report_run(database, "1"))
+    summary = capsys.readouterr().out
+    assert re.search(r"^mean of tasks +\*\.\d+ +\.\d+ +\*\.000 \*\.\d+ +\*\.\d+ +\*\.\d+$", summary, re.MULTILINE)
+    assert "\n* mean of the other tasks\n" in summary
+
+
+def test_means_of_all_tasks_are_not_marked(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary(report_run(database, "1"))
+    assert "*" not in capsys.readouterr().out
+    assert "(mean of 8 tasks)" in " ".join(output(capsys, database, "--draws", "0").split())
 
 
 def test_a_task_without_an_answer_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
