@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tasks.answer import ReferenceUnits
+from tasks.answer import Extraction, ReferenceUnits
 from tasks.code import solve_release
 from tasks.code_functions import RELEASE_FUNCTIONS
 from tasks.splitting import WhitespaceSplitter
@@ -54,14 +54,24 @@ def release_answer(reply: str) -> str:
     The last complete pair of fences with an acceptable text wins, then an unclosed last fence.  A reply without any
     fence is graded whole, whatever it says.
     """
+    return _find(reply)[0]
+
+
+def release_extraction(reply: str) -> Extraction:
+    """Return how `release_answer` found its text: ``none`` for a blank one; a reply graded whole is ``fenced``."""
+    return _find(reply)[1]
+
+
+def _find(reply: str) -> tuple[str, Extraction]:
     fences = list(_FENCE.finditer(reply))
     if not fences:
-        return reply
-    pairs = zip(fences[0::2], fences[1::2], strict=False)
-    candidates = [reply[opening.end() : closing.start()] for opening, closing in pairs][::-1]
-    if len(fences) % 2 == 1:
-        candidates.append(reply[fences[-1].end() :])
-    return next((text for text in candidates if _is_acceptable(text)), "")
+        return reply, "fenced" if _without_asterisks(reply) else "none"
+    for opening, closing in reversed(list(zip(fences[0::2], fences[1::2], strict=False))):
+        if _is_acceptable(text := reply[opening.end() : closing.start()]):
+            return text, "fenced"
+    if len(fences) % 2 == 1 and _is_acceptable(text := reply[fences[-1].end() :]):
+        return text, "unclosed"
+    return "", "none"
 
 
 def release_units(task: Task, text: str, delimiter: str | None = None) -> ReferenceUnits:

@@ -17,7 +17,7 @@ from scoring.labels import UnitStatus, label_units
 from scoring.value import Value
 from tasks.answer import ReferenceUnits, parse_answer, split_reference
 from tasks.registry import UnknownTaskError, task_for_release_name
-from tasks.release import release_answer, release_units
+from tasks.release import release_answer, release_extraction, release_units
 from tasks.task import Task
 
 
@@ -84,18 +84,20 @@ def label_answer(
     Raises:
         AlignmentTooLargeError: with alignment, for more than `scoring.alignment.MOST_CELLS` pairs of units.
     """
-    parsed = parse_answer(task, response.encode())
     if options.compat:
+        extraction = release_extraction(response)
         wanted = release_units(task, reference, delimiter)
         given = release_units(task, release_answer(response), delimiter)
     else:
+        parsed = parse_answer(task, response.encode())
+        extraction = parsed.extraction
         wanted = _units(task, reference, delimiter)
         texts = [unit.text for unit in parsed.of_kind("generation")]
         given = _units(task, texts[0] if texts else "", delimiter)
     return _labels(
         _of_unit(given, options.unit),
         _of_unit(wanted, options.unit),
-        answer_status("end", parsed.extraction),
+        answer_status("end", extraction),
         options,
     )
 

@@ -77,6 +77,29 @@ def test_an_answer_with_nothing_in_it_has_no_precision(tmp_path: Path, capsys: p
     assert found["reasons"] == {"precision": "nothing generated"}
 
 
+@pytest.mark.parametrize(
+    ("response", "ours", "compat"),
+    [
+        ("TAC", "no_answer", "complete"),  # without a fence the release grades the whole reply
+        ("****\nTAC\n****", "complete", "complete"),
+        ("****\nTAC", "unclosed", "unclosed"),
+        ("****\nTAC\n****\n****\nGGG", "unclosed", "complete"),  # there a pair beats a later unclosed fence
+        ("****\nTAC\n****\n****\nthe end\n****", "complete", "complete"),
+        ("****\nthe answer is TAC\n****", "complete", "no_answer"),  # a word of the release's list drops the region
+        ("***", "no_answer", "no_answer"),
+        ("", "no_answer", "no_answer"),
+    ],
+)
+def test_the_status_is_that_of_the_answer_that_was_labelled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], response: str, ours: str, compat: str
+) -> None:
+    row = {"task": "dna_translation", "response": response, "reference": "TAC"}
+    for status, more in ((ours, ()), (compat, ("--compat",))):
+        (found,) = scored(capsys, tmp_path / "a.jsonl", [row], *more)
+        assert found["answer_status"] == status
+        assert (status == "no_answer") == (found["precision"] is None)
+
+
 def test_a_delimiter_separates_atoms_and_dk_abstains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = {
         "task": "words_collection",
