@@ -10,8 +10,9 @@ from pathlib import Path
 
 import salt_tui
 from salt_tui.commands.failures import DONE, FAILED
-from salt_tui.engine.engine import Build, ContextInfo, EngineError, Exactness, ModelInfo
+from salt_tui.engine.engine import Build, ContextInfo, EngineError, Exactness, ModelError, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
+from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.paths import database_path, log_directory, new_engine_log_path, user_models_file
 from salt_tui.runner.opened_model import load_model, open_model
 from salt_tui.runner.request import EngineOptions
@@ -36,8 +37,7 @@ def examine(model: str, *, json_output: bool) -> int:
     """Print versions, devices, files and the exactness check; exit 1 when the engine cannot compute."""
     log = new_engine_log_path()
     try:
-        resolved = resolve_model(model, load_registry())
-        found = _examine(resolved, log)
+        found = _examine(model, log)
     except EngineError as error:
         found = Examination(None, None, None, str(error))
     if json_output:
@@ -56,7 +56,11 @@ def examine(model: str, *, json_output: bool) -> int:
     return DONE if found.failure is None else FAILED
 
 
-def _examine(resolved: ResolvedModel, log: Path) -> Examination:
+def _examine(model: str, log: Path) -> Examination:
+    resolved = _resolved(model)
+    if isinstance(resolved, str):  # build and devices can be told without a model
+        with EngineProcess(LLAMA_COMMAND, log) as engine:
+            return Examination(engine.build(), None, None, resolved)
     with open_engine(resolved, log) as engine:
         build = engine.build()
         try:
@@ -72,6 +76,14 @@ def _examine(resolved: ResolvedModel, log: Path) -> Examination:
         except EngineError as error:
             return Examination(build, None, None, str(error))
         return Examination(build, info, context, None)
+
+
+def _resolved(model: str) -> ResolvedModel | str:
+    """Return the model, or the line that says why it cannot be used."""
+    try:
+        return resolve_model(model, load_registry())
+    except ModelError as error:
+        return str(error)
 
 
 def _with(context: ContextInfo, restart: float) -> ContextInfo:

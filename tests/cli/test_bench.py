@@ -9,6 +9,7 @@ import pytest
 from salt_tui.cli import run_command_line
 from salt_tui.commands import bench, doctor
 from salt_tui.engine.engine import ContextInfo, Exactness, ModelInfo
+from salt_tui.engine.models import SCRIPTED_COMMAND
 
 
 def test_a_script_has_no_speed(scripted_model, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,3 +76,18 @@ def test_doctor_says_what_it_measured(scripted_model, capsys: pytest.CaptureFixt
     inexact = scripted_model("kronecker_product", exactness={"slots": 0.5})
     assert run_command_line(["doctor", "-m", str(inexact)]) == 0
     assert "NOT exact" in capsys.readouterr().out
+
+
+def test_doctor_tells_build_and_devices_without_a_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "LLAMA_COMMAND", SCRIPTED_COMMAND)
+    assert run_command_line(["doctor", "-m", "nosuchmodel"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("engine     scripted: ") for line in lines)
+    assert any(line.startswith("features   ") for line in lines)
+    assert lines[-1].startswith('problem    no model or file is called "nosuchmodel"')
+    assert run_command_line(["doctor", "-m", "nosuchmodel", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["build"]["engine"], found["model"], found["context"]) == ("scripted", None, None)
+    assert "nosuchmodel" in found["failure"]
