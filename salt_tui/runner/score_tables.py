@@ -110,7 +110,7 @@ def read_columns(file: Path, needed: Sequence[str], optional: Sequence[str] = ()
             cells than the header; names file and line.
     """
     # A field larger than the csv module's limit is an unclosed quote or no CSV, and its error is reported.
-    reader = csv.reader(io.StringIO(read_text(file).removeprefix("\ufeff"), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(read_text(file), newline=""), strict=True)
     lines: list[int] = []
     rows: list[list[str]] = []
     header: list[str] | None = None
