@@ -175,7 +175,7 @@ class LiveScreen(Screen[None]):
         changes = session.pull()
         for message in changes.messages:
             self.salt.say(message, severity="warning")
-        self._changed |= changes.generations
+        self._changed |= changes.generations | changes.counted
         self._progressed = self._progressed or changes.progress
         if not self.is_active:
             self._stale = True

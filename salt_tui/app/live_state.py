@@ -53,11 +53,13 @@ class Changes:
         generations: answers whose cells or status are new.
         messages: lines for the user.
         progress: counts or phases are new.
+        counted: answers without a unit to show of which only the number of tokens is new.
     """
 
     generations: set[int] = field(default_factory=set)
     messages: list[str] = field(default_factory=list)
     progress: bool = False
+    counted: set[int] = field(default_factory=set)
 
 
 class PausableClock:
@@ -156,6 +158,9 @@ class LiveState:
         if isinstance(event, TokenArrived):
             answer.tokens += 1
             if answer.status == "streaming":
+                # A row without units says how many tokens came; nothing that is measured is new.
+                if not answer.units[self.map.kind]:
+                    changes.counted.add(event.generation)
                 return
             answer.status = "streaming"
         elif isinstance(event, PromptEvaluated):

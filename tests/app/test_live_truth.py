@@ -21,7 +21,7 @@ from salt_tui.app.live_screen import LOG_ROWS
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.run_session import RunSession
 from salt_tui.runner.errors import EnvironmentChangedError
-from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded
+from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded, TokenArrived
 from salt_tui.store.store import open_store
 from tests.app.conftest import request
 from tests.app.pilot import drive, screen_text, until
@@ -342,5 +342,19 @@ def test_the_prompt_of_an_answer_is_counted_from_one(tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await show(app, pilot, session)
         assert any(line.startswith("    1> prompt") for line in screen_text(app).splitlines())
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_the_tokens_of_an_answer_without_units_are_counted_on_the_screen(tmp_path: Path) -> None:
+    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, [], status=None))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        assert screen_text(app).count("1 token, no atom yet") == 2
+        version = session.state.map.version
+        run.mailbox.extend(TokenArrived(1, token) for token in range(1, 5))
+        await until(pilot, lambda: screen_text(app).count("5 tokens, no atom yet") == 2, 5.0)
+        assert session.state.map.version == version, "there is nothing to measure"
 
     drive(scenario, tmp_path / "salt.db")
