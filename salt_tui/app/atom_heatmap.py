@@ -210,8 +210,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         if row is None:
             return Strip.blank(width)
         if row.heading is not None:
-            text = f"── {row.heading} "
-            return Strip([Segment(text.ljust(width, "─")[:width], Style(bold=True))], width)
+            return Strip([Segment(f"── {visible(row.heading)} ".ljust(width, "─"), Style(bold=True))]).crop(0, width)
         answer = self.map.answers[row.answer]
         segments = [self._left_segment(row, answer), *self._unit_segments(row, answer)]
         used = sum(segment.cell_length for segment in segments)
@@ -339,7 +338,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         """Walk down, or back up, the wrong and redundant units that the model was surest of."""
         places = self.map.surest_wrong()
         if not places:
-            where = f" in {self.map.task}" if self.map.task else ""
+            where = f" in {visible(self.map.task, 24)}" if self.map.task else ""
             self.app.notify(f"no wrong or redundant {self.map.kind} with a confidence{where}", markup=False, timeout=2)
             return
         cursor = self.cursor

@@ -80,8 +80,9 @@ def title_line(session: RunSession, width: int) -> str:
         name, fraction = state.view.loading
         return both_ends(f" loading {fit(visible(name), 40)} {progress_bar(fraction, 20)} {fraction:4.0%}", "", width)
     exact = {True: "", False: " · NOT EXACT", None: ""}[started.exact]
-    left = f" {fit(visible(started.model), 32)} · {started.device} · width {started.width}"
-    return both_ends(left, f"run {started.run} · {started.difficulty}{exact} · {phase_words(session)}", width)
+    left = f" {fit(visible(started.model), 32)} · {visible(started.device)} · width {started.width}"
+    difficulty = visible(started.difficulty, 24)
+    return both_ends(left, f"run {started.run} · {difficulty}{exact} · {phase_words(session)}", width)
 
 
 def task_lines(

@@ -46,7 +46,7 @@ def run_cells(run: RunListing, now: datetime | None = None) -> dict[str, str]:
     return {
         "run": str(run.run),
         "model": visible(run.model),
-        "tasks": run.tasks[0] if len(run.tasks) == 1 else f"{len(run.tasks)} tasks",
+        "tasks": visible(run.tasks[0]) if len(run.tasks) == 1 else f"{len(run.tasks)} tasks",
         "level": level(run),
         "answers": f"{run.answers_done}/{run.answers}",
         "atoms": f"{run.atoms:,}" if run.atoms < 1_000_000 else f"{run.atoms / 1e6:.1f} M",
@@ -58,7 +58,7 @@ def run_cells(run: RunListing, now: datetime | None = None) -> dict[str, str]:
 
 def level(run: RunListing) -> str:
     """Return the difficulty, with the method where it is not the usual one."""
-    return run.difficulty if run.method == "regular" else f"{run.difficulty} {run.method}"
+    return visible(run.difficulty if run.method == "regular" else f"{run.difficulty} {run.method}", LONGEST_WORD)
 
 
 def details(run: RunListing, width: int, rows: int) -> str:

@@ -36,7 +36,7 @@ class PlainDisplay:
                 self._loading_said = True
                 self._say(f"loading {visible(event.model)}")
             case RunStarted():
-                self._say(f"run {event.run}: {visible(event.model)}, {event.device}, width {event.width}")
+                self._say(f"run {event.run}: {visible(event.model)}, {visible(event.device)}, width {event.width}")
                 for warning in event.warnings:
                     self._say(f"warning: {visible(warning)}")
             case AnswerFinished():
@@ -50,8 +50,8 @@ class PlainDisplay:
         task = self._view.tasks[event.task]
         answer = self._view.answers[event.generation]
         marks = " ".join("".join(GLYPHS[status] for status, _ in cells) for _, cells in sorted(answer.lines.items()))
-        counts = f"{event.correct}/{event.generated}"
-        self._say(f"{event.task} {task.done}/{task.total}  {counts} right  {event.answer_status}  {marks}".rstrip())
+        done, counts = f"{task.done}/{task.total}", f"{event.correct}/{event.generated}"
+        self._say(f"{visible(event.task)} {done}  {counts} right  {event.answer_status}  {marks}".rstrip())
 
     def _say(self, line: str) -> None:
         print(line, file=self._stream, flush=True)

@@ -6,6 +6,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -100,7 +101,7 @@ def _title(view: RunView, width: int) -> Text:
     pace = view.tokens_per_second()
     left = view.remaining_seconds()
     right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {_clock(left)}"
-    text = f"run {started.run} · {visible(started.model)} · {started.device} · width {started.width}"
+    text = f"run {started.run} · {started.model} · {started.device} · width {started.width}"
     return Text(f"{visible(text, max(5, width - len(right) - 2))}  {right}", no_wrap=True, style="bold")
 
 
@@ -114,15 +115,15 @@ def _clock(seconds: float | None) -> str:
 
 def _tasks(view: RunView, width: int) -> Table:
     """Draw a row per task: name, bar, answers, atoms; narrow, without bar, then without atoms, with a cut name."""
-    rows = [(task, f"{task.done}/{task.total}", _so_far(task)) for task in view.tasks.values()]
-    name = max((len(task.name) for task, _, _ in rows), default=0)
-    count = max((len(done) for _, done, _ in rows), default=0)
-    atoms = max((len(so_far) for _, _, so_far in rows), default=0)
+    rows = [(task, visible(task.name), f"{task.done}/{task.total}", _so_far(task)) for task in view.tasks.values()]
+    name = max((cell_len(label) for _, label, _, _ in rows), default=0)
+    count = max((len(done) for _, _, done, _ in rows), default=0)
+    atoms = max((len(so_far) for _, _, _, so_far in rows), default=0)
     bar = min(BAR_COLUMNS, width - name - count - atoms - 3)
     wide = name + count + atoms + 2 <= width
     table = Table.grid(padding=(0, 1))
-    for task, done, so_far in rows:
-        cells: list[RenderableType] = [task.name if wide else visible(task.name, max(4, width - count - 1)), done]
+    for task, label, done, so_far in rows:
+        cells: list[RenderableType] = [label if wide else visible(task.name, max(4, width - count - 1)), done]
         if bar >= GROUP:
             cells.insert(1, ProgressBar(total=max(1, task.total), completed=task.done, width=bar))
         if wide:
@@ -158,7 +159,8 @@ def legend(width: int) -> Text:
 def answer_rows(answer: AnswerView, width: int) -> list[Text]:
     """Return the rows of one answer: its task and number, its atoms line by line, and how many are right."""
     label = max(0, min(LABEL_COLUMNS, width - NUMBER_COLUMNS - GROUP))
-    head = f"{answer.task[:label]:<{label}} {answer.position + 1:>4} " if width >= NUMBER_COLUMNS + GROUP else ""
+    task = set_cell_size(visible(answer.task), label)
+    head = f"{task} {answer.position + 1:>4} " if width >= NUMBER_COLUMNS + GROUP else ""
     columns = width - len(head)
     atoms = [Text(no_wrap=True, overflow="crop")]
     for number, (_, cells) in enumerate(sorted(answer.lines.items())):

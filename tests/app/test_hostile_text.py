@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from salt_tui.app import runs_state
 from salt_tui.app.application import SaltApp
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.runs_screen import RunsScreen
 from salt_tui.app.settings import Choices, save_choices
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import DrawingMode
+from salt_tui.store.queries import open_queries
 from tests.app.pilot import drive, screen_text, until
 
 HOSTILE = "[/red][[1, 2]\x1b]0;x\x07\x9b31m\u202e\u200b\x00\ud800\n😀漢字[@click=app.quit]q[/]"
@@ -28,6 +31,12 @@ def spoil(database: Path) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("UPDATE run SET model_name = ?, message = ?, warnings = json_array(?)", (text, text, text))
         connection.execute("UPDATE run SET model_path = ?", (text,))
+        connection.execute(
+            "UPDATE run SET environment = json_set(environment, '$.devices', json_array(?)),"
+            " plan = json_set(plan, '$.tasks[0].difficulty', ?)",
+            (text, text),
+        )
+        connection.execute("UPDATE problem SET task = ? || task, difficulty = ?", (text, text))
         connection.execute("UPDATE model SET name = ?, description = ?", (text, text))
         connection.execute(
             "UPDATE unit SET text = ? || replace(hex(zeroblob(5000)), '00', 'aa'), reference = ?, status = 'wrong'"
@@ -67,7 +76,7 @@ def test_a_stored_run_full_of_hostile_text(stored: Path, mode: DrawingMode) -> N
         await pilot.press("home", "w", "o")
         await pilot.pause(0.7)
         assert "Said“[/red][[1,2]\\x1b]0…”" in unwrapped(app)
-        await pilot.press("g", "y", "e")
+        await pilot.press("t", "c", "g", "y", "e")
         await pilot.pause()
         app.screen.query_one(Input).value = f"/nowhere/{HOSTILE}.csv"
         await pilot.press("enter")
@@ -80,6 +89,16 @@ def test_a_stored_run_full_of_hostile_text(stored: Path, mode: DrawingMode) -> N
         assert "\x1b" not in app.clipboard
 
     drive(scenario, stored, mode=mode)
+
+
+def test_a_row_of_runs_and_its_details_are_visible(stored: Path) -> None:
+    spoil(stored)
+    with open_queries(stored) as queries:
+        (run,) = queries.list_runs()
+    one = replace(run, tasks=run.tasks[:1])
+    text = " ".join((*runs_state.run_cells(one).values(), runs_state.details(one, 500, 2)))
+    assert "kronecker_product" in text
+    assert not any(character in text for character in FORBIDDEN)
 
 
 def test_setup_with_hostile_names(tmp_path: Path) -> None:

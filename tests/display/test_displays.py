@@ -130,6 +130,24 @@ def test_hostile_text_is_shown_and_not_obeyed() -> None:
     assert "[bold]\\x1b]0;x\\x07 \\u202e" in text
 
 
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_hostile_names_are_shown_and_not_obeyed(width: int) -> None:
+    name, hostile = "\x1b]0;x\x07\u202e漢", ("\x1b", "\x07", "\u202e")
+    events = (
+        RunStarted(1, name, name, 4, "easy", True, (TaskProgress(name, 0, 1),), ()),
+        AnswerStarted(1, name, 0, 1, (1,)),
+        TokenArrived(1, 0),
+        AnswerFinished(1, name, 0, "complete", 0, 0, 1, 3),
+    )
+    stream = io.StringIO()
+    plain = PlainDisplay(stream)
+    for event in events:
+        plain(event)
+    for text in (drawn(view_of(*events), width), stream.getvalue()):
+        assert "\\x1b]" in text
+        assert not any(character in text for character in hostile)
+
+
 def test_rate_and_time_left() -> None:
     ticks = iter([0.0, *(0.1 * step for step in range(1, 400))])
     view = RunView(clock=lambda: next(ticks))
