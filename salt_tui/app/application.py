@@ -296,15 +296,20 @@ class SaltApp(App[int]):
         return busy
 
     def _show_session(self, session: RunSession, *, computing: bool) -> None:
-        before = self.session
-        self.session = session
-        if computing:
-            self.computing = session
-        if before is not None and before is not session and before is not self.computing:
-            before.close()
+        self._take_session(session, computing=computing)
         self.switch_mode("live")
         gc.collect()
         _collect_from_now_on()
+
+    def _take_session(self, session: RunSession, *, computing: bool) -> None:
+        """Show a run from now on, and close those that are neither shown nor at work."""
+        before = {self.session, self.computing} - {None, session}
+        self.session = session
+        if computing:
+            self.computing = session
+        for left in before:
+            if left is not None and not left.computing:
+                left.close()
 
     def export(self, run: int) -> None:
         """Ask for a file and export a run to it."""
@@ -369,8 +374,8 @@ class SaltApp(App[int]):
         """Go to a screen; Live shows the run that computes before a stored one."""
         if len(self.screen_stack) > 1:
             return
-        if mode == "live" and self.current_mode == "live" and self.computing is not None and self.computing.computing:
-            self.session = self.computing
+        if mode == "live" and self.computing is not None and self.computing.computing:
+            self._take_session(self.computing, computing=True)
         self.switch_mode(mode)
 
     def action_leave_live(self) -> None:

@@ -358,3 +358,28 @@ def test_the_tokens_of_an_answer_without_units_are_counted_on_the_screen(tmp_pat
         assert session.state.map.version == version, "there is nothing to measure"
 
     drive(scenario, tmp_path / "salt.db")
+
+
+def test_the_key_of_live_shows_the_run_that_computes_and_leaves_no_other_open(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[RunSession] = []
+    monkeypatch.setattr(RunSession, "close", lambda self: closed.append(self))
+    session, run = session_of(stored, started())
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        first, second = RunSession.stored(1, stored), RunSession.stored(1, stored)
+        await show(app, pilot, first)
+        await pilot.press("3", "2")
+        await until(pilot, lambda: app.session is session)
+        assert closed == [first]
+        await show(app, pilot, second)
+        await pilot.press("2")
+        await until(pilot, lambda: app.session is session)
+        assert closed == [first, second]
+        run.ends = True
+        await show(app, pilot, RunSession.stored(1, stored))
+        assert closed == [first, second, session]
+
+    drive(scenario, stored)
