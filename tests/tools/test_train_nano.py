@@ -15,6 +15,7 @@ pytest.importorskip("tokenizers")
 from tokenizers.pre_tokenizers import ByteLevel  # noqa: E402
 
 from tools import train_nano  # noqa: E402
+from tools.nano_export import rounded  # noqa: E402
 from tools.nano_network import Network, Shape  # noqa: E402
 from tools.nano_optimiser import orthogonal  # noqa: E402
 from tools.nano_problems import (  # noqa: E402
@@ -151,3 +152,14 @@ def test_the_parts_of_a_step_are_averaged_over_the_processes(problems: TrainingP
     found, seen = train_nano.Steps(network, problems, 100, file).compute(3)
     assert seen == alone
     assert torch.equal(found, expected.mean(0))
+
+
+def test_rounded_weights_are_nine_values_of_their_neighbours() -> None:
+    matrix = torch.randn(3, 64, generator=torch.Generator().manual_seed(4))
+    matrix[0, :32] = 0.0
+    found = rounded(matrix)
+    for row, original in zip(found.reshape(-1, 32), matrix.reshape(-1, 32), strict=True):
+        assert row.unique().numel() <= 9
+        largest = original.abs().max()
+        assert row.abs().max() == largest
+        assert (row - original).abs().max() <= largest / 8 + 1e-6
