@@ -42,7 +42,8 @@ class AtomHeatmap(ScrollView, can_focus=True):
     Attributes:
         map: what is shown.
         mode: how cells are drawn.
-        cursor_moved: is called when the cursor stands on another unit, or on none; a message would come a frame later.
+        cursor_moved: is called when the cursor stands on another unit, or on none, and when following begins or ends; a
+            message would come a frame later.
         following: whether the newest row stays in view.
     """
 
@@ -156,7 +157,10 @@ class AtomHeatmap(ScrollView, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         if self.following and not self._scrolls_itself and new_value < min(old_value, self.max_scroll_y):
             self.following = False
-            self.cursor_moved()
+
+    def watch_following(self) -> None:
+        """Let what is said beside the map be true again."""
+        self.cursor_moved()
 
     def show_kind(self, kind: str) -> None:
         """Show another granularity and stay at the place: on the line of the atom, or on the atom left before."""
@@ -374,10 +378,6 @@ class AtomHeatmap(ScrollView, can_focus=True):
             return
         if event.x - LEFT in row.offsets:
             self.go_to(Place(row.answer, row.units[row.offsets.index(event.x - LEFT)]))
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Stop following when the user scrolls away."""
-        self.following = False
 
 
 def _tail(answer: AnswerCells, cells: UnitCells) -> str:

@@ -23,6 +23,7 @@ from salt_tui.app.atom_sentence import fit, heading, sentence
 from salt_tui.app.dialogs import Question
 from salt_tui.app.key_footer import KeyFooter
 from salt_tui.app.run_session import RunSession
+from salt_tui.app.running_metrics import Measured
 from salt_tui.app.size_cover import SizeCover
 from salt_tui.palette import SHADES, DrawingMode, draw_cell
 from salt_tui.visible_text import visible
@@ -120,6 +121,8 @@ class LiveScreen(Screen[None]):
         self._ticks = 0
         self._can: tuple[object, ...] = ()
         self._measuring: Timer | None = None
+        self._settled = False
+        self._drawn: Measured | None = None
 
     @property
     def salt(self) -> SaltApp:
@@ -177,9 +180,12 @@ class LiveScreen(Screen[None]):
             self.salt.say(message, severity="warning")
         self._changed |= changes.generations | changes.counted
         self._progressed = self._progressed or changes.progress
+        self._measure_when_settled(session)
         if not self.is_active:
             self._stale = True
             return
+        if session.measured is not self._drawn:
+            self._draw_measured()
         self._offer_another_environment(session)
         self._ticks += 1
         if session.computing and not self._stale and self._ticks % TICKS_WHILE_COMPUTING:
@@ -198,6 +204,13 @@ class LiveScreen(Screen[None]):
             self._draw_all()
         self._changed = set()
         self._progressed = False
+
+    def _measure_when_settled(self, session: RunSession) -> None:
+        """Measure at once what nothing will be added to any more."""
+        settled = not session.computing and not session.reading
+        if settled and not self._settled:
+            session.measure()
+        self._settled = settled
 
     def _offer_another_environment(self, session: RunSession) -> None:
         """Ask whether a run that refused may go on elsewhere."""
@@ -221,6 +234,7 @@ class LiveScreen(Screen[None]):
         if shown.kind != self.map.map.kind:
             shown.kind = self.map.map.kind
         self._session = session
+        self._settled = False
         self.map.show_map(shown, follow=session is not None and session.computing)
         self._draw_all()
         self._draw_log()
@@ -231,10 +245,14 @@ class LiveScreen(Screen[None]):
         if session is None or not self.is_active:
             return
         session.measure()
+        self._draw_measured()
+        self._draw_log()
+
+    def _draw_measured(self) -> None:
+        """Draw what says a number that was measured."""
         self._draw_title()
         self._draw_numbers()
         self._draw_sentence()
-        self._draw_log()
 
     def on_screen_resume(self) -> None:
         """Draw what was missed."""
@@ -254,7 +272,11 @@ class LiveScreen(Screen[None]):
         if self._session is None:
             for name in ("title", "tasks", "unit", "metrics"):
                 self._set(name, "")
+            self._sentence = ""
             self._say_words(NO_RUN)
+            self._draw_legend()
+            self._can = ()
+            self.refresh_bindings()
             return
         self._draw_title()
         self._draw_legend()
@@ -282,16 +304,20 @@ class LiveScreen(Screen[None]):
     def _draw_legend(self) -> None:
         session = self._session
         legend = self.query_one(Legend)
-        if session is not None:
-            before = legend.words, legend.mode
-            legend.mode = self.salt.mode
-            legend.words = live_lines.legend_words(session.state, self.map.following, session.reading, legend.room)
-            if before != (legend.words, legend.mode):
-                legend.refresh()
+        before = legend.words, legend.mode
+        legend.mode = self.salt.mode
+        legend.words = (
+            ("", "", "")
+            if session is None
+            else live_lines.legend_words(session.state, self.map.following, session.reading, legend.room)
+        )
+        if before != (legend.words, legend.mode):
+            legend.refresh()
 
     def _draw_numbers(self) -> None:
         session = self._session
         if session is not None:
+            self._drawn = session.measured
             self._set("metrics", "\n".join(live_lines.metric_lines(session, self.size.width)))
 
     def _draw_sentence(self) -> None:

@@ -318,10 +318,16 @@ class SetupScreen(Screen[None]):
 
         self.app.push_screen(LineOfInput("Use another model", before, "path of a GGUF file", problem), answered)
 
+    def _ask_again(self, path: str, problem: str) -> None:
+        if self.is_active:  # the user may have gone on, or opened another window
+            self._ask_for_model(path, problem)
+        else:
+            self.salt.say_error(problem)
+
     @work(thread=True, exclusive=True, group="model", exit_on_error=False)
     def use_model(self, path: str) -> None:
         """Read the header of a model's file beside the screen and list it; ask again where it cannot be used."""
-        with failures_told(self.salt, lambda line: self._ask_for_model(path, line)):
+        with failures_told(self.salt, lambda line: self._ask_again(path, line)):
             from salt_tui.app import setup_state
 
             row = setup_state.model_at(path)
@@ -359,7 +365,7 @@ class SetupScreen(Screen[None]):
                 self.app.call_from_thread(self._show_text, name, text)
 
     def _show_text(self, title: str, text: str) -> None:
-        if self.is_current:  # the user may have gone on, or opened another window
+        if self.is_active:
             self.app.push_screen(TextToRead(title, text))
 
     def action_all_tasks(self) -> None:

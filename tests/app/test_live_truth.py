@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual import events
 from textual.pilot import Pilot
 from textual.scrollbar import ScrollTo
 from textual.widgets import Input
 
-from salt_tui.app import live_lines
+from salt_tui.app import live_lines, live_screen
 from salt_tui.app.application import SaltApp
 from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.app.dialogs import Question
-from salt_tui.app.live_screen import LOG_ROWS
+from salt_tui.app.live_screen import LOG_ROWS, NO_RUN, LiveScreen
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.run_session import RunSession
 from salt_tui.runner.errors import EnvironmentChangedError
@@ -381,5 +382,71 @@ def test_the_key_of_live_shows_the_run_that_computes_and_leaves_no_other_open(
         run.ends = True
         await show(app, pilot, RunSession.stored(1, stored))
         assert closed == [first, second, session]
+
+    drive(scenario, stored)
+
+
+def wheel_up(screen: LiveScreen, *, shift: bool = False) -> None:
+    """Turn the wheel over the map."""
+    screen.map.post_message(events.MouseScrollUp(screen.map, 5, 2, 0, -1, 0, shift, False, False))
+
+
+def test_the_legend_says_whether_the_newest_is_followed(tmp_path: Path) -> None:
+    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, ["·×"]))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await show(app, pilot, session)
+
+        async def check(following: bool) -> None:
+            await pilot.pause(0.05)
+            assert screen.map.following is following
+            assert ("newest below" in screen_text(app), "end follows" in screen_text(app)) == (following, not following)
+
+        await check(True)
+        wheel_up(screen)
+        await check(True)
+        await pilot.press("left", "right")
+        await check(False)
+        await pilot.press("end")
+        await check(True)
+        run.mailbox.extend(event for n in range(2, 60) for event in answer_events(n, n, ["·×"]))
+        await until(
+            pilot, lambda: screen.map.max_scroll_y > 0 and screen.map.scroll_offset.y == screen.map.max_scroll_y
+        )
+        wheel_up(screen, shift=True)
+        await check(True)
+        wheel_up(screen)
+        await check(False)
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_a_stored_run_and_another_task_are_measured_without_waiting_for_the_tick(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_screen, "NUMBERS_PER_SECOND", 0.001)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, RunSession.stored(1, stored))
+        await until(pilot, lambda: "in 8 answers" in screen_text(app) and "measuring" not in screen_text(app))
+        await pilot.press("t")
+        await until(pilot, lambda: "in 4 answers" in screen_text(app) and "measuring" not in screen_text(app))
+
+    drive(scenario, stored)
+
+
+def test_nothing_is_left_of_a_run_that_was_deleted(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await show(app, pilot, RunSession.stored(1, stored))
+        await pilot.press("home")
+        await until(pilot, lambda: screen.check_action("copy", ()) is True)
+        app.forget_run(1)
+        await until(pilot, lambda: NO_RUN in screen_text(app))
+        await pilot.pause()
+        assert "end follows" not in screen_text(app)
+        assert "Task" not in screen_text(app).splitlines()[-1]
+        assert screen.check_action("copy", ()) is None
+        await pilot.press("y")
+        assert not app.clipboard
 
     drive(scenario, stored)

@@ -583,3 +583,19 @@ def test_the_run_that_computes_here_is_not_deleted(script: Callable[..., Path], 
         assert len(app.screen_stack) == 1
 
     drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))
+
+
+@pytest.mark.parametrize("key", ["3", "question_mark"])
+def test_no_window_opens_over_a_screen_to_which_the_user_has_gone(tmp_path: Path, key: str) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await until(pilot, lambda: bool(screen.tasks.names))
+        await pilot.press(key)
+        await until(pilot, lambda: app.screen is not screen)
+        gone_to = app.screen
+        screen.use_model(str(tmp_path / "nothing.gguf"))
+        await until(pilot, lambda: any("nothing.gguf" in note.message for note in app._notifications))
+        assert app.screen is gone_to
+
+    drive(scenario, tmp_path / "salt.db")
