@@ -129,7 +129,7 @@ def read_gpu_layers(text: str) -> int | Literal["auto", "all"]:
         return "auto"
     if text == "all":
         return "all"
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
     raise UsageError(f"-ngl {text}: auto, all, or a count of layers")
 
