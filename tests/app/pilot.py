@@ -46,6 +46,16 @@ async def until(pilot: Pilot[int], condition: Callable[[], bool], seconds: float
         await pilot.pause(0.02)
 
 
+async def until_still(pilot: Pilot[int], count: Callable[[], int], still: float = 0.3, seconds: float = 20.0) -> None:
+    """Let the app work until a count has stayed the same for a time."""
+    deadline, since, last = time.monotonic() + seconds, time.monotonic(), count()
+    while time.monotonic() - since < still:
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain"
+        await pilot.pause(0.02)
+        if count() != last:
+            since, last = time.monotonic(), count()
+
+
 def screen_text(app: SaltApp) -> str:
     """Return what is on the screen, one line per row."""
     strips = app.screen._compositor.render_strips()  # the only view of the whole screen there is

@@ -20,7 +20,7 @@ from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import DrawingMode
 from salt_tui.store.queries import open_queries
 from tests.app.conftest import request
-from tests.app.pilot import drive, screen_text, until
+from tests.app.pilot import drive, screen_text, until, until_still
 
 BINDINGS = {
     binding.id: binding for owner in binding_owners() for binding in owner.BINDINGS if isinstance(binding, Binding)
@@ -148,10 +148,7 @@ def test_keys_of_a_run_that_computes(script: Callable[..., Path], tmp_path: Path
         await until(pilot, lambda: being_written() is not None)
         await press(pilot, "live.pause")
         assert session.state.phase == "paused"
-        await pilot.pause(0.2)
-        tokens = sum(answer.tokens for answer in answers)
-        await pilot.pause(0.3)
-        assert sum(answer.tokens for answer in answers) == tokens
+        await until_still(pilot, lambda: sum(answer.tokens for answer in answers))
         number = being_written()
         assert number is not None
         screen.map.go_to(Place(number, 0))
@@ -318,7 +315,7 @@ def test_keys_of_the_whole_app(stored: Path) -> None:
         await press(pilot, "app.suspend")
         assert suspended == [True]
         await press(pilot, "app.quit")
-        await pilot.pause(0.1)
+        await until(pilot, lambda: app.return_code is not None)
 
     assert drive(scenario, stored).return_code == 0
 
@@ -326,7 +323,7 @@ def test_keys_of_the_whole_app(stored: Path) -> None:
 def test_quitting_without_asking(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await press(pilot, "app.quit_now")
-        await pilot.pause(0.1)
+        await until(pilot, lambda: app.return_code is not None)
 
     assert drive(scenario, stored).return_value == 0
 

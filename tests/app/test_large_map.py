@@ -42,9 +42,7 @@ def test_the_surest_wrong_atoms_are_found_within_a_key_press(large_map: AtomMap)
     places = large_map.surest_wrong()
     assert time.thread_time() - before < ONCE_SECONDS
     assert len(places) == 200
-    before = time.thread_time()
-    assert large_map.surest_wrong() == places
-    assert time.thread_time() - before < 0.002, "walking down them looks nothing up"
+    assert large_map.surest_wrong() is places, "walking down them looks nothing up"
     shades = [large_map.place_on_scale(place.answer, place.unit) for place in places]
     assert shades == sorted(shades, key=lambda shade: -(shade or 0.0))
     assert {large_map.cells(place.answer).status(place.unit) for place in places} <= {"wrong", "redundant"}
@@ -65,7 +63,7 @@ def test_another_granularity_is_laid_out_within_a_key_press(large_map: AtomMap) 
         before = time.thread_time()
         large_map.kind = kind
         height = large_map.height
-        assert time.thread_time() - before < 0.05
+        assert time.thread_time() - before < ONCE_SECONDS
         assert height == (atoms if kind == "atom" else ANSWERS + 1)
 
 
@@ -81,5 +79,5 @@ def test_another_width_is_laid_out_within_a_key_press_with_100_000_atoms() -> No
         atom_map.width = width
         before = time.thread_time()
         height = atom_map.height
-        assert time.thread_time() - before < 0.1
+        assert time.thread_time() - before < 3 * ONCE_SECONDS
         assert height == 1_000 * rows + 1

@@ -44,10 +44,16 @@ def test_a_paused_run_goes_on_with_the_same_numbers_and_keeps_its_lease(
 
     wait_until(lambda: atoms() > 2)
     assert session.toggle_pause()
-    time.sleep(0.2)
-    before = atoms()
-    time.sleep(0.4)
-    assert atoms() == before
+    before, since = atoms(), time.monotonic()
+
+    def still() -> bool:
+        nonlocal before, since
+        if atoms() != before:
+            before, since = atoms(), time.monotonic()
+        return time.monotonic() - since > 0.4
+
+    wait_until(still)
+    assert session.state.phase == "paused"
     assert session.computing
     assert not session.toggle_pause()
     wait_until(lambda: session.wait(0.01) or atoms() < 0, 60)

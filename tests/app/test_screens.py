@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.command import CommandList
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input
 
@@ -108,7 +109,7 @@ def test_a_crashing_child_is_one_line_and_the_app_stays(script: Callable[..., Pa
         await until(pilot, lambda: "SIGSEGV" in screen_text(app))
         assert "Traceback" not in screen_text(app)
         await pilot.press("3")
-        await until(pilot, lambda: "8/8" in screen_text(app))
+        await until(pilot, lambda: "/8 " in screen_text(app) and " failed " in screen_text(app))
 
     drive(scenario, tmp_path / "salt.db", request(path))
 
@@ -159,7 +160,7 @@ def test_a_terminal_that_is_too_small_from_the_start(tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         assert screen_text(app).split() == SENTENCE.split()
         await pilot.press("q")
-        await pilot.pause(0.1)
+        await until(pilot, lambda: app.return_code is not None)
 
     assert drive(scenario, tmp_path / "salt.db", size=(40, 10)).return_code == 0
 
@@ -181,7 +182,7 @@ def test_keys_do_not_reach_a_screen_that_nobody_sees(stored: Path) -> None:
         await pilot.press("escape")
         await pilot.resize_terminal(80, 10)
         await pilot.press("q")
-        await pilot.pause(0.1)
+        await until(pilot, lambda: app.return_code is not None)
 
     assert drive(scenario, stored).return_code == 0
 
@@ -310,7 +311,12 @@ def test_the_palette_lists_what_has_a_key_and_nothing_else(stored: Path) -> None
         await pilot.press("ctrl+p")
         await pilot.pause()
         await pilot.press(*"atoms or")
-        await pilot.pause(0.3)
+
+        def first_found() -> str:
+            commands = app.screen.query_one(CommandList)
+            return str(commands.get_option_at_index(0).prompt) if commands.option_count else ""
+
+        await until(pilot, lambda: "toms or" in first_found())
         await pilot.press("enter")
         await until(pilot, lambda: app.session.state.map.kind == "line")  # type: ignore[union-attr]
 
@@ -322,17 +328,19 @@ def test_every_part_of_the_bindings_has_a_title_in_help_or_is_a_window() -> None
     assert parts - set(PARTS) == {"question", "input", "text", "why"}
 
 
+def reversed_rows(app: SaltApp, name: str) -> int:
+    """Count the rows of a list that stand out by reversal."""
+    rows = [widget.render_line(y) for widget in app.screen.query(name) for y in range(widget.size.height)]
+    return sum(any(part.style and part.style.reverse for part in row) for row in rows)
+
+
 def test_the_cursor_of_every_list_is_seen_without_colours(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await until(pilot, lambda: "smollm2" in screen_text(app))
         for key, name in (("tab", "#models"), ("3", "#task-list"), ("3", "#runs")):
-            await pilot.pause(0.2)
-            widget = app.screen.query_one(name)
-            rows = [widget.render_line(y) for y in range(widget.size.height)]
-            reversed_rows = [row for row in rows if any(part.style and part.style.reverse for part in row)]
-            assert len(reversed_rows) == 1, name
+            await until(pilot, lambda wanted=name: reversed_rows(app, wanted) == 1)  # type: ignore[misc]
             await pilot.press(key)
 
     drive(scenario, stored, mode=DrawingMode.PLAIN)

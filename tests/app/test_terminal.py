@@ -49,6 +49,9 @@ def test_the_app_opens_without_what_it_does_not_need(arguments: list[str], tmp_p
     assert done.stdout == f"{(arguments or ['', 'default.db'])[1]} []\n"
 
 
+LINUX = "reads the states of processes in /proc"
+
+
 def run_arguments(database: Path, script: Path, limit: int) -> list[str]:
     """Open the app on a run of its own."""
     return [
@@ -87,6 +90,8 @@ def state_of_run(database: Path) -> str:
 @pytest.fixture
 def computing(script: Callable[..., Path], tmp_path: Path) -> tuple[list[str], Path]:
     """Arguments that open the app on a run of some ten seconds, and its database."""
+    if sys.platform != "linux":
+        pytest.skip(LINUX)
     return run_arguments(tmp_path / "salt.db", script(30, seconds_per_step=0.05), 30), tmp_path / "salt.db"
 
 
@@ -181,6 +186,7 @@ def test_a_closed_window_stops_the_run(computing: tuple[list[str], Path]) -> Non
         assert state_of_run(database) == "interrupted"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason=LINUX)
 def test_ctrl_z_gives_the_terminal_back_and_coming_back_redraws(tmp_path: Path) -> None:
     with TerminalDriver(["-m", "salt_tui", "--db", str(tmp_path / "salt.db")], environment()) as terminal:
         before = terminal.settings()
@@ -269,7 +275,7 @@ def test_no_more_colours_are_sent_than_the_terminal_has(stored: Path, variables:
         terminal.press("3")
         terminal.wait_for("finished")
         terminal.press("enter")
-        terminal.wait_for("kronecker_product", 10)
+        terminal.wait_for("end follows", 10)
         terminal.press("home", "w", "c")
         terminal.wait_for("of the surest errors")
         terminal.press("q")
