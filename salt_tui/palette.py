@@ -40,6 +40,10 @@ def cell_style(status: str, confidence: float | None) -> str:
     return f"{weight}{ink} on {SHADES[step]}"
 
 
+GROUP = 10
+"""A blank after every ten units of a line keeps positions countable."""
+
+
 class DrawingMode(StrEnum):
     """How a cell is drawn: with how many colours a terminal has, none included."""
 

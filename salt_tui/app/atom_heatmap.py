@@ -19,8 +19,8 @@ from textual.strip import Strip
 
 from salt_tui.app.answer_cells import AnswerCells, UnitCells
 from salt_tui.app.atom_map import AtomMap, MapRow, Place
-from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, GROUP, LINE_END
-from salt_tui.palette import GLYPHS, DrawingMode, draw_cell
+from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, LINE_END
+from salt_tui.palette import GLYPHS, GROUP, DrawingMode, draw_cell
 from salt_tui.visible_text import visible
 
 LEFT = 7

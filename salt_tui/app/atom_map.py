@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from salt_tui.app.answer_cells import COLUMNS, KINDS, STATUS_CODES, AnswerCells, UnitCells
-from salt_tui.app.row_flow import GROUP, gaps
+from salt_tui.app.row_flow import gaps
 from salt_tui.app.shade_scale import SHADE_SCALES
 from salt_tui.app.surest_wrong import surest_wrong
-from salt_tui.palette import SHADES
+from salt_tui.palette import GROUP, SHADES
 from scoring.confidence import HEADLINE_FUNCTION
 
 _CACHED_ANSWERS = 256

@@ -14,7 +14,7 @@ from salt_tui.app.row_flow import CURSOR_ROW
 from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.running_metrics import Measured
 from salt_tui.app.shade_scale import SHADE_SCALES
-from salt_tui.display.run_view import TaskView
+from salt_tui.display.run_view import TaskView, clock
 from salt_tui.visible_text import visible
 from scoring.value import Value
 
@@ -169,15 +169,6 @@ def progress_bar(fraction: float, width: int) -> str:
     full, rest = divmod(eighths, 8)
     bar = "█" * full + (EIGHTHS[rest] if rest else "")
     return bar.ljust(width)
-
-
-def clock(seconds: float | None) -> str:
-    """Return minutes and seconds, hours where there are any; a dash for None."""
-    if seconds is None:
-        return "–"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def metric_lines(session: RunSession, width: int) -> tuple[str, str]:

@@ -13,8 +13,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
-GROUP = 10
-"""A blank after every ten units of a line keeps positions countable."""
+from salt_tui.palette import GROUP
 
 SHORT = 4
 """Units of a line that shares its row.  A line begins only where so many have room, and is broken if it outgrows it."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from salt_tui.app.live_lines import clock
 from salt_tui.app.settings import NUMBER_FIELDS, Choices
+from salt_tui.display.run_view import clock
 from salt_tui.engine.engine import ContextError, ModelError, check_width
 from salt_tui.engine.models import ModelRegistry, ModelRow, list_models, load_registry, resolve_model
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost

@@ -13,15 +13,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from salt_tui.display.run_view import AnswerView, RunView, TaskView
-from salt_tui.palette import GLYPHS, SHADES, cell_style
+from salt_tui.display.run_view import AnswerView, RunView, TaskView, clock
+from salt_tui.palette import GLYPHS, GROUP, SHADES, cell_style
 from salt_tui.runner.events import RunEvent
 from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 8
-GROUP = 10
-"""A blank after every ten atoms keeps positions countable; two blanks part the lines of an answer."""
-
 BAR_COLUMNS = 24
 """Columns of a task's progress bar, where there is room."""
 
@@ -100,17 +97,9 @@ def _title(view: RunView, width: int) -> Text:
     started = view.started
     pace = view.tokens_per_second()
     left = view.remaining_seconds()
-    right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {_clock(left)}"
+    right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)}"
     text = f"run {started.run} · {started.model} · {started.device} · width {started.width}"
     return Text(f"{visible(text, max(5, width - len(right) - 2))}  {right}", no_wrap=True, style="bold")
-
-
-def _clock(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _tasks(view: RunView, width: int) -> Table:

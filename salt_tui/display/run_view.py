@@ -148,3 +148,12 @@ class RunView:
         self._finished_order.append(event.generation)
         while len(self._finished_order) > KEPT_ANSWERS:
             self.answers.pop(self._finished_order.popleft(), None)
+
+
+def clock(seconds: float | None) -> str:
+    """Return minutes and seconds, hours where there are any; a dash for None."""
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
