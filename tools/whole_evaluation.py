@@ -30,7 +30,7 @@ def evaluate(
     environment: Mapping[str, str],
     export: Path,
     look: Look,
-    samples: int = 3,
+    samples: int = 6,
     folder: Path | None = None,
 ) -> None:
     """Set up a run, watch it, find the surest wrong atoms, stop, come back, resume, export.

@@ -35,7 +35,7 @@ def test_a_person_evaluates_stops_comes_back_resumes_and_exports(tmp_path: Path)
     with open_queries(database) as queries:
         assert queries.run_record(1).state == "finished"
         counts = {task.task: (task.done, task.answers) for task in queries.task_counts(1)}
-        assert counts == {"kronecker_product": (3, 3), "words_collection": (3, 3)}
+        assert counts == {"kronecker_product": (6, 6), "words_collection": (6, 6)}
         atoms = len(queries.unit_columns(1, "atom", ()).status)
     with export.open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == atoms
