@@ -135,7 +135,7 @@ def run(
         int | None, typer.Option("-c", help="Context per answer, tokens; default: what is needed.")
     ] = None,
     width: Annotated[int, typer.Option("-np", help="Answers decoded at once: 1, 2, 3 or a multiple of 4.")] = 4,
-    threads: Annotated[int | None, typer.Option("-t", help="Threads; default: physical cores.")] = None,
+    threads: Annotated[int | None, typer.Option("-t", help="Threads; default: cores, 1 for tiny models.")] = None,
     batch: Annotated[int, typer.Option("-b", help="Prompt tokens per call.")] = 512,
     micro_batch: Annotated[int, typer.Option("-ub", help="Prompt tokens per computation.")] = 512,
     gpu_layers: Annotated[str, typer.Option("-ngl", help="Layers on the GPU: auto, all or a count.")] = "auto",
@@ -418,7 +418,7 @@ def bench(
     model: Annotated[str, typer.Option("-m", "--model", help="Name from models.toml or path to a GGUF.")] = "smollm2",
     widths: Annotated[str, typer.Option("-np", help="Answers decoded at once; joined by commas.")] = "1,4,8,16",
     repetitions: Annotated[int, typer.Option("-r", min=1, help="Repetitions of every measurement.")] = 3,
-    threads: Annotated[int | None, typer.Option("-t", help="Threads; default: physical cores.")] = None,
+    threads: Annotated[int | None, typer.Option("-t", help="Threads; default: cores, 1 for tiny models.")] = None,
     gpu_layers: Annotated[str, typer.Option("-ngl", help="Layers on the GPU: auto, all or a count.")] = "auto",
 ) -> int:
     """Measure a model's speed here, and what statistics, storing and the display cost."""

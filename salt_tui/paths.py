@@ -26,7 +26,9 @@ class PathError(Exception):
 
 
 def expanded(path: Path | str, error: Callable[[str], Exception] = PathError) -> Path:
-    """Return a path with the home folder in place of ``~`` or ``~user`` at its beginning.
+    """Return a path with the home folder in place of ``~`` or ``~user`` at its beginning, and without ``..``.
+
+    A folder before ``..`` need not exist, so that one spelling means one file before and after folders are made.
 
     Args:
         path: as the user wrote it.
@@ -36,9 +38,10 @@ def expanded(path: Path | str, error: Callable[[str], Exception] = PathError) ->
         Exception: what ``error`` makes, where there is no such user or home folder.
     """
     try:
-        return Path(path).expanduser()
+        found = Path(path).expanduser()
     except RuntimeError:
         raise error(f"{str(path)!r} begins with a home folder that is not known; write the whole path") from None
+    return Path(os.path.realpath(found.parent)) / found.name if ".." in found.parts else found
 
 
 def _directory(name: str, default: str) -> Path:

@@ -30,10 +30,10 @@ def hanging(text: str, width: int) -> str:
 
 
 class Question(ModalScreen[bool]):
-    """Asks for a yes: y or enter; everything else is a no."""
+    """Asks for a yes, y, or a no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,enter", "answer(True)", "Yes", id="question.yes"),
+        Binding("y", "answer(True)", "Yes", id="question.yes"),
         Binding("n,escape,q", "answer(False)", "No", id="question.no"),
     ]
 

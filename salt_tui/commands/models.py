@@ -38,9 +38,12 @@ def check_model(name: str, *, json_output: bool) -> int:
     size = sum(path.stat().st_size for path in resolved.files)
     if json_output:
         data = {"name": resolved.name, "path": str(resolved.path), "kind": resolved.kind, "file_bytes": size}
+        data["caveat"] = resolved.entry.caveat
         print(json.dumps(data, ensure_ascii=False))
     else:
         print(f"{visible(resolved.name)}: {resolved.kind}, {_size(size)}, {visible(str(resolved.path))}")
+        if resolved.entry.caveat:
+            print(f"  {visible(resolved.entry.caveat)}")
     return DONE
 
 

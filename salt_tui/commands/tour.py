@@ -35,6 +35,8 @@ SHOWN_ANSWERS = 2
 BINS = 5
 COLUMNS = 80
 QUOTED = 30
+_BAR = 4
+"""The column of bars in the table of step 4."""
 
 
 def show_tour(database: Path | None) -> int:
@@ -121,15 +123,19 @@ def _quoted(text: str) -> str:
 
 
 def _reliability_table(reliability: Reliability) -> TextTable:
+    """Return a row per bin, with bars where the terminal has room for them."""
     bins = reliability.bins
-    rows = tuple(
-        (f"{number(low, 1)}–{number(high, 1)}", str(int(count)), number(said), number(right), bar(right), f"{gap:+.3f}")
+    rows = [
+        [f"{number(low, 1)}–{number(high, 1)}", str(int(count)), number(said), number(right), bar(right), f"{gap:+.3f}"]
         for low, high, count, said, right, gap in zip(
             bins.lower, bins.upper, bins.counts, bins.confidence, bins.accuracy, bins.gaps, strict=True
         )
-    )
-    heads = (HEADLINE_FUNCTION, "atoms", "says", "right", f"{'0':<{len(bar(1.0)) - 1}}1", "overconfident by")
-    return TextTable("", heads, rows)
+    ]
+    heads = [HEADLINE_FUNCTION, "atoms", "says", "right", f"{'0':<{len(bar(1.0)) - 1}}1", "overconfident by"]
+    if _columns() < COLUMNS:
+        for row in (heads, *rows):
+            del row[_BAR]
+    return TextTable("", tuple(heads), tuple(map(tuple, rows)))
 
 
 def _say(step: str, text: str) -> None:

@@ -25,6 +25,7 @@ _SOURCES = ("path", "package", "repository")
 _KEY_TYPES: dict[str, tuple[type, str]] = {
     "title": (str, "text"),
     "description": (str, "text"),
+    "caveat": (str, "text"),
     "licence": (str, "text"),
     "kind": (str, "text"),
     "path": (str, "text"),
@@ -44,6 +45,7 @@ class ModelEntry:
     Attributes:
         title: the name for screens, None to show the table's name.
         description: one line for lists.
+        caveat: one line that every run of the model has as a warning.
         licence: SPDX identifier or the licence's own name.
         kind: None where the file has to tell.
         path: of the file, absolute.
@@ -57,6 +59,7 @@ class ModelEntry:
 
     title: str | None = None
     description: str | None = None
+    caveat: str | None = None
     licence: str | None = None
     kind: ModelKind | None = None
     path: str | None = None

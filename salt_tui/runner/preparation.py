@@ -101,7 +101,10 @@ def _prepare(
         width=request.engine.width,
     )
     environment = model.environment(str(request.engine.gpu_layers))
-    caveats = [f"{item.task.name}: {caveat}" for item in requested if (caveat := item.task.caveat(item.parameters))]
+    caveats = [f"{resolved.name}: {resolved.entry.caveat}"] if resolved.entry.caveat else []
+    if context > info.trained_context > 0:
+        caveats.append(f"-c {context}: the model was trained on {info.trained_context} tokens")
+    caveats += [f"{item.task.name}: {caveat}" for item in requested if (caveat := item.task.caveat(item.parameters))]
     warnings = (*info.warnings, *_exactness_warnings(environment), *caveats)
     # Hash and exactness check took their time: the last event at which a stop leaves nothing behind.
     emit(ModelLoading(resolved.name, 1.0))

@@ -144,7 +144,9 @@ def check_engine_options(options: EngineOptions) -> None:
         most = THREADS_PER_PROCESSOR * (os.cpu_count() or 1)
         _require(1 <= options.threads <= most, f"-t {options.threads}: 1 to {most} on this machine")
     _require(options.batch >= 1, f"-b {options.batch}: at least 1")
-    _require(1 <= options.micro_batch <= options.batch, f"-ub {options.micro_batch}: 1 to -b ({options.batch})")
+    _require(
+        1 <= options.micro_batch <= options.batch, f"-ub {options.micro_batch}: 1 to -b ({options.batch}); give both"
+    )
 
 
 def _check_sampling(sampling: SamplingPlan) -> None:

@@ -314,7 +314,10 @@ class Queries:
 
     def _consume(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
         try:
-            yield from cursor
+            # Not ``yield from``: who stops reading early closes the generator, and that would close the cursor too,
+            # which fails once the database is closed.
+            for row in cursor:  # noqa: UP028
+                yield row
         except sqlite3.Error as error:
             raise explain(error, self.path) from error
 

@@ -278,6 +278,8 @@ def test_keys_of_the_list_of_runs(stored: Path) -> None:
         await press(pilot, "app.runs")
         await press(pilot, "runs.delete")
         assert isinstance(app.screen, Question)
+        await pilot.press("enter")  # opens a run in the list below, so it must not delete one here
+        assert isinstance(app.screen, Question)
         await press(pilot, "question.no")
         with open_queries(stored) as queries:
             assert len(queries.list_runs()) == 1

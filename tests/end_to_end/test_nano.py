@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -39,6 +40,7 @@ def test_the_file_is_small_and_says_what_it_is_for(model: Path) -> None:
     assert "no benchmark entry" in str(header.metadata["general.description"])
     assert "no benchmark entry" in model.with_name("CARD.md").read_text()
     assert "salt-nano (tests)" in run("models", "list").stdout
+    assert "never a benchmark entry" in run("models", "check", "nano").stdout
 
 
 def test_easy_problems_have_right_and_wrong_atoms(tmp_path: Path) -> None:
@@ -47,7 +49,9 @@ def test_easy_problems_have_right_and_wrong_atoms(tmp_path: Path) -> None:
         "--db", tmp_path / "x.db",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    tasks: dict[str, Any] = json.loads(done.stdout)["tasks"]
+    data = json.loads(done.stdout)
+    assert any("never a benchmark entry" in warning for warning in data["warnings"])
+    tasks: dict[str, Any] = data["tasks"]
     assert set(tasks) == set(TASKS)
     assert all(0 < task["correct"] < task["atoms"] for task in tasks.values())
     assert sum(0.4 <= task["precision"] <= 0.95 for task in tasks.values()) >= 5
@@ -83,6 +87,20 @@ def test_the_tour_shows_map_mistake_and_reliability(tmp_path: Path) -> None:
     counted = sum(task["atoms"] for task in json.loads(listed.stdout)["tasks"].values())
     bins = [int(line.split()[1]) for line in reliability.splitlines() if re.match(r"^\.\d–", line)]
     assert sum(bins) == counted
+
+
+def test_a_tour_fits_a_narrow_terminal(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "tour", "--db", str(tmp_path / "tour.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "60"},
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("  salt-tui ")) <= 60
+    assert any(line.endswith("overconfident by") for line in lines)
 
 
 def test_a_tour_that_is_stopped_can_be_gone_on_with(tmp_path: Path) -> None:

@@ -323,3 +323,11 @@ def test_a_file_whose_log_was_copied_in_half_is_ours_and_whole(path, tmp_path, m
     half.write_bytes(path.read_bytes()[:4096])
     with pytest.raises(StoreError, match="is damaged"):
         opening.identify(half)
+
+
+def test_a_folder_before_two_dots_need_not_exist(tmp_path):
+    path = tmp_path / "missing" / ".." / "x.db"
+    open_store(path).close()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.db"]
+    with open_queries(path) as queries:
+        assert queries.list_runs() == []

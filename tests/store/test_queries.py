@@ -199,3 +199,10 @@ def test_a_snapshot_does_not_see_what_is_written_meanwhile(queries, filled, crea
         create(count=1)
         assert queries.list_runs() == before
     assert len(queries.list_runs()) == 2
+
+
+def test_rows_that_are_read_in_part_can_be_closed_after_the_database(path, filled):
+    with open_queries(path) as queries:
+        _, rows = queries.atom_rows(filled)
+        assert next(rows)
+    rows.close()  # as the collector does when an export fails
