@@ -431,6 +431,7 @@ def test_a_stored_run_and_another_task_are_measured_without_waiting_for_the_tick
         await until(pilot, lambda: "in 8 answers" in screen_text(app) and "measuring" not in screen_text(app))
         await pilot.press("t")
         await until(pilot, lambda: "in 4 answers" in screen_text(app) and "measuring" not in screen_text(app))
+        assert "AUROC" in screen_text(app)
 
     drive(scenario, stored)
 

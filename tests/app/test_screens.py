@@ -341,6 +341,7 @@ def test_the_cursor_of_every_list_is_seen_without_colours(stored: Path, monkeypa
         await until(pilot, lambda: "smollm2" in screen_text(app))
         for key, name in (("tab", "#models"), ("3", "#task-list"), ("3", "#runs")):
             await until(pilot, lambda wanted=name: reversed_rows(app, wanted) == 1)  # type: ignore[misc]
+            assert reversed_rows(app, name) == 1
             await pilot.press(key)
 
     drive(scenario, stored, mode=DrawingMode.PLAIN)
