@@ -56,6 +56,17 @@ def test_json_is_one_object_and_equal_on_another_file(
     }  # fmt: skip
 
 
+def test_a_context_beyond_what_the_model_was_trained_on_is_a_warning(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = scripted_model(*TASKS.split(","))
+    found = []
+    for context in ("8192", "8193"):
+        assert run_command_line(arguments(model, tmp_path / f"{context}.db", "--json", "-c", context)) == 0
+        found.append(json.loads(capsys.readouterr().out)["warnings"])
+    assert found == [[], ["-c 8193: the model was trained on 8192 tokens"]]
+
+
 def test_display_none_is_silent_until_the_result(
     scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
