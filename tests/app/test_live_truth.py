@@ -312,9 +312,8 @@ def test_following_goes_on_while_answers_come(tmp_path: Path) -> None:
             run.mailbox.extend(answer_events(number + 1, number, ["·×"]))
             await pilot.pause(0.02)
         await until(pilot, lambda: len(session.state.map.answers) == 40)
-        await pilot.pause(0.05)
+        await until(pilot, lambda: screen.map.scroll_offset.y == session.state.map.height - screen.map.size.height)
         assert screen.map.following
-        assert screen.map.scroll_offset.y == session.state.map.height - screen.map.size.height
 
     drive(scenario, tmp_path / "salt.db")
 
@@ -398,9 +397,9 @@ def test_the_legend_says_whether_the_newest_is_followed(tmp_path: Path) -> None:
         screen = await show(app, pilot, session)
 
         async def check(following: bool) -> None:
-            await pilot.pause(0.05)
-            assert screen.map.following is following
-            assert ("newest below" in screen_text(app), "end follows" in screen_text(app)) == (following, not following)
+            await until(pilot, lambda: screen.map.following is following)
+            await until(pilot, lambda: ("newest below" if following else "end follows") in screen_text(app))
+            assert ("end follows" if following else "newest below") not in screen_text(app)
 
         await check(True)
         wheel_up(screen)
