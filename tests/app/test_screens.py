@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.command import CommandList
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input
+from textual.widgets import Input
 
 from salt_tui.app.application import PARTS, SaltApp, binding_names
 from salt_tui.app.atom_heatmap import AtomHeatmap
-from salt_tui.app.dialogs import Question, TextToRead
+from salt_tui.app.dialogs import Question
 from salt_tui.app.live_screen import LiveScreen
-from salt_tui.app.runs_screen import RunsScreen
 from salt_tui.app.settings import keys_path
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import DrawingMode
-from salt_tui.paths import user_models_file
 from salt_tui.store.queries import open_queries
 from salt_tui.store.store import open_store
 from tests.app.conftest import compute, request
@@ -383,23 +379,6 @@ def test_a_run_begun_in_a_small_terminal_leaves_every_screen_free(script: Callab
     drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30), size=(50, 10))
 
 
-def test_a_damaged_models_file_is_said_on_setup_and_mended_by_coming_back(tmp_path: Path) -> None:
-    user_models_file().parent.mkdir(parents=True, exist_ok=True)
-    user_models_file().write_text("[broken", encoding="utf-8")
-
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await until(pilot, lambda: "is not valid TOML" in " ".join(screen_text(app).split()))
-        assert "arc_grid" in screen_text(app)
-        user_models_file().write_text("", encoding="utf-8")
-        await pilot.press("3")
-        await pilot.pause()
-        await pilot.press("1")
-        await until(pilot, lambda: "smollm2" in screen_text(app))
-        assert "is not valid TOML" not in screen_text(app)
-
-    drive(scenario, tmp_path / "salt.db")
-
-
 @pytest.mark.parametrize(
     ("module", "name", "key"),
     [
@@ -429,75 +408,6 @@ def test_the_failure_of_every_worker_is_one_line(
     drive(scenario, stored)
 
 
-def test_keys_right_after_opening_the_runs_are_no_filter(stored: Path) -> None:
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await pilot.press("3", "x")
-        await pilot.pause()
-        assert app.screen.query_one(Input).value == ""
-        assert app.screen.query_one(DataTable).has_focus
-        await pilot.press("1", "3", "y")
-        assert app.screen.query_one(Input).value == ""
-
-    drive(scenario, stored)
-
-
-def test_runs_that_could_not_be_read_are_read_again(stored: Path, tmp_path: Path) -> None:
-    database = tmp_path / "other.db"
-    database.write_text("no database")
-
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await pilot.press("3")
-        await until(pilot, lambda: "other.db" in screen_text(app) and "no" in screen_text(app).splitlines()[0])
-        database.write_bytes(stored.read_bytes())
-        await pilot.press("1", "3")
-        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
-        assert screen_text(app).splitlines()[0].startswith(" 1 run")
-
-    drive(scenario, database)
-
-
-def test_an_export_asks_before_it_replaces_and_names_the_folder(stored: Path, tmp_path: Path) -> None:
-    target = tmp_path / "out.csv"
-    target.write_text("mine", encoding="utf-8")
-
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        for answer, kept in (("n", True), ("y", False)):
-            app.export(1)
-            await pilot.pause()
-            app.screen.query_one(Input).value = str(target)
-            await pilot.press("enter")
-            await until(pilot, lambda: "Replace out.csv?" in screen_text(app))
-            await pilot.press(answer)
-            await pilot.pause()
-            if not kept:
-                await until(pilot, lambda: target.read_text("utf-8") != "mine")
-                await until(pilot, lambda: any(str(tmp_path) in note.message for note in app._notifications))
-            assert (target.read_text("utf-8") == "mine") is kept
-
-    drive(scenario, stored)
-
-
-def test_runs_with_long_names_fit_eighty_columns(stored: Path) -> None:
-    with open_queries(stored) as queries:
-        runs = [replace(run, model="Some-Very-Long-Model-Name-Instruct-Q4_K_M") for run in queries.list_runs()]
-
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await pilot.press("3")
-        await until(pilot, lambda: "1 run" in screen_text(app))
-        assert isinstance(app.screen, RunsScreen)
-        app.screen._take(runs)
-        await until(pilot, lambda: "Some-Very-L…" in screen_text(app))
-        lines = screen_text(app).splitlines()
-        row = next(line for line in lines if "Some-Very-L…" in line)
-        assert "finished" in row
-        assert re.search(r"\d\d[-:]\d\d$", row)
-        assert "begun" in screen_text(app)
-        assert not app.screen.query_one(DataTable).show_horizontal_scrollbar
-        assert "Some-Very-Long-Model-Name-Instruct-Q4_K_M" in screen_text(app)
-
-    drive(scenario, stored)
-
-
 def test_setup_and_live_lose_nothing_at_the_least_size(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await until(pilot, lambda: "smollm2" in screen_text(app))
@@ -520,51 +430,6 @@ def test_setup_and_live_lose_nothing_at_the_least_size(stored: Path) -> None:
     drive(scenario, stored, size=(60, 16))
 
 
-def test_a_model_that_is_no_file_is_refused_at_once_and_one_that_is_stays(stored: Path) -> None:
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await until(pilot, lambda: "smollm2" in screen_text(app))
-        screen = app.screen
-        assert isinstance(screen, SetupScreen)
-        await pilot.press("m", *"/none.gguf", "enter")
-        await until(pilot, lambda: "! " in screen_text(app))
-        assert app.screen.query_one(Input).value == "/none.gguf", "to be corrected"
-        await pilot.press("escape")
-        screen.use_model(str(stored.with_name("tiny.scripted.json")))
-        await until(pilot, lambda: "tiny.scripted.json" in screen_text(app))
-        await pilot.press("down", "3")
-        await pilot.pause()
-        await pilot.press("1")
-        await pilot.pause(0.2)
-        assert "tiny.scripted.json" in screen_text(app)
-
-    drive(scenario, stored)
-
-
-def test_an_emptied_field_is_named_and_cannot_be_started(stored: Path) -> None:
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await until(pilot, lambda: "smollm2" in screen_text(app))
-        await pilot.press("a")
-        app.screen.query_one("#width", Input).value = ""
-        await until(pilot, lambda: "Width: a whole number is needed" in screen_text(app))
-        await pilot.press("ctrl+r")
-        await pilot.pause()
-        assert app.session is None
-
-    drive(scenario, stored)
-
-
-def test_asking_twice_for_an_example_opens_one_window(stored: Path) -> None:
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await until(pilot, lambda: "arc_grid" in screen_text(app))
-        app.screen.query_one("#task-list").focus()
-        await pilot.press("e", "e", "e")
-        await until(pilot, lambda: isinstance(app.screen, TextToRead))
-        await pilot.pause(0.3)
-        assert len(app.screen_stack) == 2
-
-    drive(scenario, stored)
-
-
 def test_a_changed_key_is_shown_in_help_and_palette(stored: Path) -> None:
     keys_path().parent.mkdir(parents=True, exist_ok=True)
     keys_path().write_text('"app.runs" = "z,slash"\n"map.left" = "nonsense"\n', encoding="utf-8")
@@ -579,32 +444,3 @@ def test_a_changed_key_is_shown_in_help_and_palette(stored: Path) -> None:
         assert listed["Help"] == "key ? f1"
 
     drive(scenario, stored)
-
-
-def test_the_run_that_computes_here_is_not_deleted(script: Callable[..., Path], tmp_path: Path) -> None:
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await until(pilot, lambda: app.session is not None and app.session.run is not None)
-        await pilot.press("3")
-        await until(pilot, lambda: "running" in screen_text(app))
-        await pilot.press("d")
-        await pilot.pause()
-        assert "stop it first" in " ".join(note.message for note in app._notifications)
-        assert len(app.screen_stack) == 1
-
-    drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))
-
-
-@pytest.mark.parametrize("key", ["3", "question_mark"])
-def test_no_window_opens_over_a_screen_to_which_the_user_has_gone(tmp_path: Path, key: str) -> None:
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        screen = app.screen
-        assert isinstance(screen, SetupScreen)
-        await until(pilot, lambda: bool(screen.tasks.names))
-        await pilot.press(key)
-        await until(pilot, lambda: app.screen is not screen)
-        gone_to = app.screen
-        screen.use_model(str(tmp_path / "nothing.gguf"))
-        await until(pilot, lambda: any("nothing.gguf" in note.message for note in app._notifications))
-        assert app.screen is gone_to
-
-    drive(scenario, tmp_path / "salt.db")

@@ -1,0 +1,99 @@
+"""The list of stored runs: its keys, a database that cannot be read, long names, what is exported and deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input
+
+from salt_tui.app.application import SaltApp
+from salt_tui.app.runs_screen import RunsScreen
+from salt_tui.store.queries import open_queries
+from tests.app.conftest import request
+from tests.app.pilot import drive, screen_text, until
+
+
+def test_keys_right_after_opening_the_runs_are_no_filter(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3", "x")
+        await pilot.pause()
+        assert app.screen.query_one(Input).value == ""
+        assert app.screen.query_one(DataTable).has_focus
+        await pilot.press("1", "3", "y")
+        assert app.screen.query_one(Input).value == ""
+
+    drive(scenario, stored)
+
+
+def test_runs_that_could_not_be_read_are_read_again(stored: Path, tmp_path: Path) -> None:
+    database = tmp_path / "other.db"
+    database.write_text("no database")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3")
+        await until(pilot, lambda: "other.db" in screen_text(app) and "no" in screen_text(app).splitlines()[0])
+        database.write_bytes(stored.read_bytes())
+        await pilot.press("1", "3")
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
+        assert screen_text(app).splitlines()[0].startswith(" 1 run")
+
+    drive(scenario, database)
+
+
+def test_an_export_asks_before_it_replaces_and_names_the_folder(stored: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("mine", encoding="utf-8")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        for answer, kept in (("n", True), ("y", False)):
+            app.export(1)
+            await pilot.pause()
+            app.screen.query_one(Input).value = str(target)
+            await pilot.press("enter")
+            await until(pilot, lambda: "Replace out.csv?" in screen_text(app))
+            await pilot.press(answer)
+            await pilot.pause()
+            if not kept:
+                await until(pilot, lambda: target.read_text("utf-8") != "mine")
+                await until(pilot, lambda: any(str(tmp_path) in note.message for note in app._notifications))
+            assert (target.read_text("utf-8") == "mine") is kept
+
+    drive(scenario, stored)
+
+
+def test_runs_with_long_names_fit_eighty_columns(stored: Path) -> None:
+    with open_queries(stored) as queries:
+        runs = [replace(run, model="Some-Very-Long-Model-Name-Instruct-Q4_K_M") for run in queries.list_runs()]
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("3")
+        await until(pilot, lambda: "1 run" in screen_text(app))
+        assert isinstance(app.screen, RunsScreen)
+        app.screen._take(runs)
+        await until(pilot, lambda: "Some-Very-L…" in screen_text(app))
+        lines = screen_text(app).splitlines()
+        row = next(line for line in lines if "Some-Very-L…" in line)
+        assert "finished" in row
+        assert re.search(r"\d\d[-:]\d\d$", row)
+        assert "begun" in screen_text(app)
+        assert not app.screen.query_one(DataTable).show_horizontal_scrollbar
+        assert "Some-Very-Long-Model-Name-Instruct-Q4_K_M" in screen_text(app)
+
+    drive(scenario, stored)
+
+
+def test_the_run_that_computes_here_is_not_deleted(script: Callable[..., Path], tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: app.session is not None and app.session.run is not None)
+        await pilot.press("3")
+        await until(pilot, lambda: "running" in screen_text(app))
+        await pilot.press("d")
+        await pilot.pause()
+        assert "stop it first" in " ".join(note.message for note in app._notifications)
+        assert len(app.screen_stack) == 1
+
+    drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))

@@ -1,0 +1,93 @@
+"""Setup: models that are there or not, fields, and windows that open where the user is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from salt_tui.app.application import SaltApp
+from salt_tui.app.dialogs import TextToRead
+from salt_tui.app.setup_screen import SetupScreen
+from salt_tui.paths import user_models_file
+from tests.app.pilot import drive, screen_text, until
+
+
+def test_a_damaged_models_file_is_said_on_setup_and_mended_by_coming_back(tmp_path: Path) -> None:
+    user_models_file().parent.mkdir(parents=True, exist_ok=True)
+    user_models_file().write_text("[broken", encoding="utf-8")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "is not valid TOML" in " ".join(screen_text(app).split()))
+        assert "arc_grid" in screen_text(app)
+        user_models_file().write_text("", encoding="utf-8")
+        await pilot.press("3")
+        await pilot.pause()
+        await pilot.press("1")
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        assert "is not valid TOML" not in screen_text(app)
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_a_model_that_is_no_file_is_refused_at_once_and_one_that_is_stays(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await pilot.press("m", *"/none.gguf", "enter")
+        await until(pilot, lambda: "! " in screen_text(app))
+        assert app.screen.query_one(Input).value == "/none.gguf", "to be corrected"
+        await pilot.press("escape")
+        screen.use_model(str(stored.with_name("tiny.scripted.json")))
+        await until(pilot, lambda: "tiny.scripted.json" in screen_text(app))
+        await pilot.press("down", "3")
+        await pilot.pause()
+        await pilot.press("1")
+        await pilot.pause(0.2)
+        assert "tiny.scripted.json" in screen_text(app)
+
+    drive(scenario, stored)
+
+
+def test_an_emptied_field_is_named_and_cannot_be_started(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        await pilot.press("a")
+        app.screen.query_one("#width", Input).value = ""
+        await until(pilot, lambda: "Width: a whole number is needed" in screen_text(app))
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+        assert app.session is None
+
+    drive(scenario, stored)
+
+
+def test_asking_twice_for_an_example_opens_one_window(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "arc_grid" in screen_text(app))
+        app.screen.query_one("#task-list").focus()
+        await pilot.press("e", "e", "e")
+        await until(pilot, lambda: isinstance(app.screen, TextToRead))
+        await pilot.pause(0.3)
+        assert len(app.screen_stack) == 2
+
+    drive(scenario, stored)
+
+
+@pytest.mark.parametrize("key", ["3", "question_mark"])
+def test_no_window_opens_over_a_screen_to_which_the_user_has_gone(tmp_path: Path, key: str) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await until(pilot, lambda: bool(screen.tasks.names))
+        await pilot.press(key)
+        await until(pilot, lambda: app.screen is not screen)
+        gone_to = app.screen
+        screen.use_model(str(tmp_path / "nothing.gguf"))
+        await until(pilot, lambda: any("nothing.gguf" in note.message for note in app._notifications))
+        assert app.screen is gone_to
+
+    drive(scenario, tmp_path / "salt.db")
