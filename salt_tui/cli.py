@@ -235,7 +235,7 @@ def report(
 ) -> int:
     """Print how right and how calibrated a run is, and by which function, map and unit."""
     from salt_tui.commands.report import print_report
-    from salt_tui.runner.row_selection import select_rows
+    from salt_tui.measure.row_selection import select_rows
 
     units, functions, calibrators = map(_names, (unit, function, calibrator))
     selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full)

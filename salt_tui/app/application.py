@@ -343,7 +343,7 @@ class SaltApp(App[int]):
     @work(thread=True, group="export", exit_on_error=False)
     def write_export(self, run: int, target: Path, overwrite: bool = False) -> None:
         """Write an export beside the screen."""
-        from salt_tui.store.export import export_run
+        from salt_tui.exports.export import export_run
 
         with failures_told(self, self.say_error):
             export_run(self.database, run, target, overwrite=overwrite)

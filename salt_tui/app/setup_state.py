@@ -11,13 +11,13 @@ from salt_tui.display.run_view import clock
 from salt_tui.engine.engine import ContextError, ModelError, check_width
 from salt_tui.engine.models import ModelRegistry, ModelRow, list_models, load_registry, resolve_model
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost
-from salt_tui.runner.errors import UsageError
 from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
 from salt_tui.store.errors import StoreError
 from salt_tui.store.opening import need_usable
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE
 from salt_tui.store.results import RunListing
+from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 from tasks.parameters import format_parameter, level_parameters
 from tasks.problems import draw_problems

@@ -13,14 +13,14 @@ from rich.console import Console
 
 from salt_tui.commands.failures import DONE
 from salt_tui.commands.run import NoDisplay
-from salt_tui.commands.text_tables import TextTable
 from salt_tui.display.rich_display import RichDisplay
 from salt_tui.engine.engine import ContextInfo, ModelInfo
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.paths import new_engine_log_path
+from salt_tui.reports.text_tables import TextTable
 from salt_tui.runner.benchmark import Benchmark, Emit
-from salt_tui.runner.errors import UsageError
 from salt_tui.runner.request import EngineOptions, check_engine_options
+from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 
 PROMPT_TOKENS = 256

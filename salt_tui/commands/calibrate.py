@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
-from salt_tui.runner.score_tables import calibrate_table
+from salt_tui.inputs.score_tables import calibrate_table
 
 
 def print_calibrated(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
+from salt_tui.exports.export import export_run
 from salt_tui.paths import database_path
-from salt_tui.store.export import export_run
 from salt_tui.store.queries import open_queries
 
 

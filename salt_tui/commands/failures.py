@@ -41,8 +41,9 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
 
     from salt_tui.engine.engine import ContextError, EngineError, ModelError
     from salt_tui.paths import PathError
-    from salt_tui.runner.errors import EnvironmentChangedError, RunFailedError, UsageError
+    from salt_tui.runner.errors import EnvironmentChangedError, RunFailedError
     from salt_tui.store.errors import StoreError, StoreFailure
+    from salt_tui.usage_error import UsageError
     from tasks.code_execution import ExecutionError
     from tasks.registry import UnknownTaskError
     from tasks.task import ParameterError, ProblemTextError

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.commands.failures import DONE
-from salt_tui.commands.report_tables import direction, range_text
-from salt_tui.commands.text_tables import TextTable, value_text
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.score_tables import read_rewards, read_units
+from salt_tui.inputs.score_tables import read_rewards, read_units
+from salt_tui.reports.tables import direction, range_text
+from salt_tui.reports.text_tables import TextTable, value_text
+from salt_tui.usage_error import UsageError
 from scoring.decision_utility import Utility, expected_utility
 from scoring.metrics import METRICS, evaluate_units, metrics_record
 from scoring.yardsticks import yardsticks

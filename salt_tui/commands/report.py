@@ -10,8 +10,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
-from salt_tui.commands.report_sentences import sentences
-from salt_tui.commands.report_tables import (
+from salt_tui.exports.csv_rows import write_csv
+from salt_tui.measure.row_selection import RowSelection
+from salt_tui.measure.rows import ReportRow
+from salt_tui.measure.run_report import RunReport, report_analyses, report_digest, report_rows, report_run
+from salt_tui.paths import database_path
+from salt_tui.reports.json_report import report_data, row_record
+from salt_tui.reports.sentences import sentences
+from salt_tui.reports.tables import (
     digest_tables,
     left_out_notes,
     row_table,
@@ -20,13 +26,7 @@ from salt_tui.commands.report_tables import (
     summary_table,
     title_of,
 )
-from salt_tui.commands.text_tables import TextTable
-from salt_tui.paths import database_path
-from salt_tui.runner.report import RunReport, report_analyses, report_digest, report_rows, report_run
-from salt_tui.runner.report_json import report_data, row_record
-from salt_tui.runner.report_rows import ReportRow
-from salt_tui.runner.row_selection import RowSelection
-from salt_tui.store.csv_rows import write_csv
+from salt_tui.reports.text_tables import TextTable
 from salt_tui.visible_text import visible
 
 MANY_ATOMS = 200_000

@@ -22,13 +22,13 @@ from salt_tui.commands.failures import DONE, FAILED, INTERRUPTED, describe_failu
 from salt_tui.commands.report import print_summary
 from salt_tui.display.plain_display import PlainDisplay
 from salt_tui.display.rich_display import RichDisplay
+from salt_tui.measure.run_report import report_run
 from salt_tui.paths import database_path
+from salt_tui.reports.json_report import run_data
 from salt_tui.runner.events import RunEnded, RunEvent, RunStarted
 from salt_tui.runner.experiment import Experiment, ReadyRun
 from salt_tui.runner.opened_model import close_run
 from salt_tui.runner.preparation import prepare_run
-from salt_tui.runner.report import report_run
-from salt_tui.runner.report_json import run_data
 from salt_tui.runner.request import RunRequest
 from salt_tui.runner.resumption import prepare_resume
 from salt_tui.store.queries import open_queries

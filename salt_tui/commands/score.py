@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE
+from salt_tui.inputs.answer_files import LabelOptions, label_file, labels_data
 from salt_tui.palette import GLYPHS
-from salt_tui.runner.answer_files import LabelOptions, label_file, labels_data
 
 
 def score_file(file: Path, *, aligned: bool, unit: str, compat: bool, json_output: bool) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from salt_tui.commands.failures import DONE
 from salt_tui.commands.line_width import broken_lines, line_width
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.problem_files import solve_problems
+from salt_tui.inputs.problem_files import solve_problems
 from salt_tui.runner.request import MAXIMUM_SHOTS, method_of
+from salt_tui.usage_error import UsageError
 from tasks.answer import split_reference
 from tasks.parameters import format_parameter, level_parameters
 from tasks.problems import draw_problems

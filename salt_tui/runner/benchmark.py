@@ -16,7 +16,7 @@ from typing import Self
 from salt_tui.engine.engine import ContextInfo, EngineError, Generate, ModelInfo
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
-from salt_tui.runner.errors import RunFailedError, UsageError
+from salt_tui.runner.errors import RunFailedError
 from salt_tui.runner.events import RunEvent, RunStarted, TaskProgress
 from salt_tui.runner.experiment import Experiment, ReadyRun
 from salt_tui.runner.opened_model import context_options, load_model
@@ -25,6 +25,7 @@ from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_probl
 from salt_tui.runner.request import EngineOptions
 from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord
 from salt_tui.store.store import Store, open_store
+from salt_tui.usage_error import UsageError
 from tasks.parameters import level_parameters
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS

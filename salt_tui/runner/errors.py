@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-
-class UsageError(Exception):
-    """What was asked cannot be done (unknown name, empty range, another plan): exit code 2."""
+from salt_tui.usage_error import UsageError
 
 
 class EnvironmentChangedError(UsageError):

@@ -11,7 +11,6 @@ from pathlib import Path
 from salt_tui.engine.engine import ContextError, Engine, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.paths import new_engine_log_path
-from salt_tui.runner.errors import UsageError
 from salt_tui.runner.events import ModelLoading, Notice
 from salt_tui.runner.experiment import ReadyRun
 from salt_tui.runner.model_hash import ModelHash
@@ -21,6 +20,7 @@ from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_probl
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
 from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord
 from salt_tui.store.store import Store, StoreError, open_store
+from salt_tui.usage_error import UsageError
 from tasks.answer import split_reference
 from tasks.parameters import format_parameter
 from tasks.problems import draw_problems

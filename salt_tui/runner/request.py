@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from typing import Literal
 
 from salt_tui.engine.engine import check_width
-from salt_tui.runner.errors import UsageError
 from salt_tui.runner.plan import SamplingPlan
+from salt_tui.usage_error import UsageError
 from tasks.parameters import level_parameters
 from tasks.registry import TASKS, get_task
 from tasks.task import DIFFICULTIES, METHODS, Method, Parameters, Task

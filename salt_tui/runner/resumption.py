@@ -10,7 +10,7 @@ from pathlib import Path
 from salt_tui.engine.engine import Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
 from salt_tui.paths import new_engine_log_path
-from salt_tui.runner.errors import EnvironmentChangedError, UsageError
+from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.experiment import ReadyRun
 from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.model_hash import ModelHash
@@ -21,6 +21,7 @@ from salt_tui.runner.request import EngineOptions, check_engine_options, method_
 from salt_tui.store.records import PendingProblem
 from salt_tui.store.results import StoredRun
 from salt_tui.store.store import Store, StoreError, open_store
+from salt_tui.usage_error import UsageError
 from tasks.prompts import worked_examples
 from tasks.registry import get_task
 from tasks.task import Problem

@@ -74,7 +74,7 @@ def test_the_share_of_less_sure_units_respects_the_direction() -> None:
 
 
 def test_abstained_units_are_none_that_another_is_surer_than() -> None:
-    """As in `salt_tui.runner.reliability`: they have no confidence that counts."""
+    """As in `salt_tui.measure.reliability`: they have no confidence that counts."""
     abstained = state_of(started(), *answer_events(1, 0, ["×?·"]))
     measured = measure(*copy_units(abstained.map.answers, "atom", "max_probability"), "max_probability")
     assert measured.surer_than("maze", float(np.float32(0.95)), "max_probability") == 1 / 2

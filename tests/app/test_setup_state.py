@@ -27,10 +27,10 @@ from salt_tui.app.setup_state import (
     whole_number,
 )
 from salt_tui.engine.engine import ModelError
+from salt_tui.measure.run_report import report_run
 from salt_tui.palette import GLYPHS, DrawingMode
 from salt_tui.paths import user_models_file
 from salt_tui.runner.cost_estimate import CostEstimate, Pace, earlier_pace, estimate_cost
-from salt_tui.runner.report import report_run
 from salt_tui.store.queries import open_queries
 from tasks.registry import TASKS
 

@@ -14,7 +14,7 @@ import pytest
 
 from salt_tui.cli import run_command_line
 from salt_tui.commands.report import print_summary
-from salt_tui.runner.report import report_run
+from salt_tui.measure.run_report import report_run
 from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord
 from salt_tui.store.store import open_store
 from scoring.metrics import METRICS

@@ -15,6 +15,8 @@ import pytest
 from salt_tui.engine.engine import ContextOptions
 from salt_tui.engine.models import load_registry, open_engine, resolve_model
 from salt_tui.engine.process import EngineProcess
+from salt_tui.measure.run_report import report_run
+from salt_tui.reports.json_report import run_data
 from salt_tui.runner.events import (
     AnswerFinished,
     AnswerRetried,
@@ -29,8 +31,6 @@ from salt_tui.runner.model_hash import ModelHash
 from salt_tui.runner.opened_model import close_run, load_model
 from salt_tui.runner.plan import Environment
 from salt_tui.runner.preparation import prepare_run
-from salt_tui.runner.report import report_run
-from salt_tui.runner.report_json import run_data
 from salt_tui.runner.request import EngineOptions, RunRequest
 from salt_tui.runner.restart_check import difference_after_restart
 from salt_tui.runner.resumption import environment_differences, prepare_resume
@@ -280,7 +280,7 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
 
 
 def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None:
-    from salt_tui.runner.errors import UsageError
+    from salt_tui.usage_error import UsageError
 
     database = tmp_path / "x.db"
     model = scripted_model(*TASKS, seconds_per_step=0.002)

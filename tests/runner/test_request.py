@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from salt_tui.engine.engine import ContextError
-from salt_tui.runner.errors import UsageError
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.runner.request import EngineOptions, RunRequest, check_request, read_gpu_layers
+from salt_tui.usage_error import UsageError
 from tasks.task import IntegerRange
 
 REQUEST = RunRequest("m", ("kronecker_product", "dna_translation"), "trivial", 3, 1)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from salt_tui.store import export
+from salt_tui.exports.export import export_run
+from salt_tui.exports.formats import EXPORT_FORMATS
 from salt_tui.store.errors import StoreFailure
-from salt_tui.store.export import export_run
 from salt_tui.store.queries import open_queries
 from salt_tui.store.store import StoreError, open_store
 
@@ -135,13 +135,13 @@ def test_an_unknown_run_or_folder_leaves_nothing(path, filled, tmp_path, suffix)
 def test_a_failure_in_the_middle_leaves_the_old_file_and_nothing_else(path, filled, tmp_path, suffix, monkeypatch):
     target = tmp_path / f"run{suffix}"
     target.write_text("precious")
-    write = export._WRITERS[suffix]
+    format_ = EXPORT_FORMATS[suffix]
 
     def fail(queries, run, temporary):
-        write(queries, run, temporary)
+        format_.write(queries, run, temporary)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setitem(export._WRITERS, suffix, fail)
+    monkeypatch.setitem(EXPORT_FORMATS, suffix, replace(format_, write=fail))
     with pytest.raises(StoreFailure, match="No space left on device"):
         export_run(path, filled, target, overwrite=True)
     assert target.read_text() == "precious"
@@ -248,13 +248,13 @@ def test_a_full_disk_is_named_with_the_users_target_and_nothing_to_resume(path, 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
 def test_a_target_that_appears_meanwhile_is_kept(path, filled, tmp_path, suffix, monkeypatch):
     target = tmp_path / f"run{suffix}"
-    write = export._WRITERS[suffix]
+    format_ = EXPORT_FORMATS[suffix]
 
     def slow(queries, run, temporary):
-        write(queries, run, temporary)
+        format_.write(queries, run, temporary)
         target.write_text("precious")
 
-    monkeypatch.setitem(export._WRITERS, suffix, slow)
+    monkeypatch.setitem(EXPORT_FORMATS, suffix, replace(format_, write=slow))
     with pytest.raises(StoreError, match=r"appeared meanwhile; .* --force"):
         export_run(path, filled, target)
     assert target.read_text() == "precious"

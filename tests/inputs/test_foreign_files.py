@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from salt_tui.runner.answer_files import LabelOptions, label_file, labels_data
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.json_lines import read_rows
-from salt_tui.runner.problem_files import solve_problems
+from salt_tui.inputs.answer_files import LabelOptions, label_file, labels_data
+from salt_tui.inputs.json_lines import read_rows
+from salt_tui.inputs.problem_files import solve_problems
+from salt_tui.usage_error import UsageError
 
 ATOMS = LabelOptions(unit="atom", aligned=False, compat=False)
 ALIGNED = LabelOptions(unit="atom", aligned=True, compat=False)

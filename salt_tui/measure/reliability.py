@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from salt_tui.runner.task_scores import raw_scores, task_units
+from salt_tui.measure.task_scores import raw_scores, task_units
 from salt_tui.store.queries import open_queries
 from salt_tui.store.results import WrongAtom
 from scoring.calibration_error import Bins, equal_width_bins

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.findings import course_of_answers, mean_confidences, rate_intervals
-from salt_tui.runner.report import report_analyses, report_digest, report_rows, report_run
-from salt_tui.runner.report_json import report_data, row_data
-from salt_tui.runner.report_rows import EVERYTHING, MAPS, USUAL, RowChoice, mark_best, measure_rows
-from salt_tui.runner.row_selection import select_rows
-from salt_tui.runner.slices import slice_parts
+from salt_tui.measure.findings import course_of_answers, mean_confidences, rate_intervals
+from salt_tui.measure.row_selection import select_rows
+from salt_tui.measure.rows import EVERYTHING, MAPS, USUAL, RowChoice, mark_best, measure_rows
+from salt_tui.measure.run_report import report_analyses, report_digest, report_rows, report_run
+from salt_tui.measure.slices import slice_parts
+from salt_tui.reports.json_report import report_data, row_data
 from salt_tui.store.queries import open_queries
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
+from salt_tui.usage_error import UsageError
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.metrics import METRICS, evaluate_metrics
 from tests.stored_runs import EIGHT_TASKS, store_run

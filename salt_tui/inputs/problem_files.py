@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.json_lines import read_rows, read_text
+from salt_tui.inputs.json_lines import read_rows, read_text
+from salt_tui.usage_error import UsageError
 from tasks.registry import task_for_release_name
 from tasks.release import solve_release_row
 from tasks.task import ProblemTextError

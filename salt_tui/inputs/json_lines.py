@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from salt_tui.runner.errors import UsageError
+from salt_tui.usage_error import UsageError
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 

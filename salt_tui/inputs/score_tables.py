@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.json_lines import read_text
+from salt_tui.inputs.json_lines import read_text
+from salt_tui.usage_error import UsageError
 from scoring.calibrators import Calibrator, calibrator
 from scoring.calibrators_fitted import Unfitted
 from scoring.decision_utility import Rewards

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.json_lines import read_rows
+from salt_tui.inputs.json_lines import read_rows
+from salt_tui.usage_error import UsageError
 from scoring.alignment import RELEASE_SCORES, AlignmentTooLargeError, align
 from scoring.answer_status import answer_status
 from scoring.correctness import UnitCounts

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from salt_tui.runner.findings import (
+from salt_tui.measure.findings import (
     CourseOfAnswers,
     RateIntervals,
     course_of_answers,
     mean_confidences,
     rate_intervals,
 )
-from salt_tui.runner.report_rows import (
+from salt_tui.measure.row_selection import RowSelection
+from salt_tui.measure.rows import (
     GRANULARITIES,
     USUAL,
     WHOLE,
@@ -22,9 +23,8 @@ from salt_tui.runner.report_rows import (
     mark_best,
     measure_rows,
 )
-from salt_tui.runner.row_selection import RowSelection
-from salt_tui.runner.slices import slice_parts
-from salt_tui.runner.task_scores import RAW, measure, raw_scores, task_units
+from salt_tui.measure.slices import slice_parts
+from salt_tui.measure.task_scores import RAW, measure, raw_scores, task_units
 from salt_tui.store.queries import open_queries
 from salt_tui.store.results import StoredRun, TaskCounts, UnitColumns
 from scoring.confidence import HEADLINE_FUNCTION

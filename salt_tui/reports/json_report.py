@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from salt_tui.runner.findings import CourseOfAnswers, atoms_against_lines
-from salt_tui.runner.report import RATES, RunAnalyses, RunReport, TaskReport
-from salt_tui.runner.report_rows import ReportRow
-from salt_tui.runner.row_selection import RowSelection
+from salt_tui.measure.findings import CourseOfAnswers, atoms_against_lines
+from salt_tui.measure.row_selection import RowSelection
+from salt_tui.measure.rows import ReportRow
+from salt_tui.measure.run_report import RATES, RunAnalyses, RunReport, TaskReport
 from scoring.analyses_position import Curve
 from scoring.benchmark_intervals import RESAMPLED
 from scoring.correctness import TaskMean

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isinf
 
-from salt_tui.commands.text_tables import BEST, WINNER, TextTable, interval_text, number, value_text, with_interval
-from salt_tui.runner.report import DIGEST_METRICS, RATES, RunDigest, RunReport, TaskReport
-from salt_tui.runner.report_rows import USUAL_MAP, ReportRow
-from salt_tui.runner.task_scores import RAW
+from salt_tui.measure.rows import USUAL_MAP, ReportRow
+from salt_tui.measure.run_report import DIGEST_METRICS, RATES, RunDigest, RunReport, TaskReport
+from salt_tui.measure.task_scores import RAW
+from salt_tui.reports.text_tables import BEST, WINNER, TextTable, interval_text, number, value_text, with_interval
 from salt_tui.visible_text import visible
 from scoring.analyses_position import TaskCurve
 from scoring.confidence import HEADLINE_FUNCTION

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.runner.task_scores import (
+from salt_tui.measure.task_scores import (
     RAW,
     FloatArray,
     TaskScores,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from salt_tui.runner.report_rows import ReportRow
-from salt_tui.runner.task_scores import RAW
+from salt_tui.measure.rows import ReportRow
+from salt_tui.measure.task_scores import RAW
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
 from scoring.analyses_comparison import GranularityComparison, compare_granularities

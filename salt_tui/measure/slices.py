@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.report_rows import Part
+from salt_tui.measure.rows import Part
 from salt_tui.store.queries import Queries
 from salt_tui.store.results import StoredAnswer, UnitColumns
 from salt_tui.store.schema import LEFT_OUT_STATUSES, UNIT_STATUSES
+from salt_tui.usage_error import UsageError
 
 POSITION_BINS = 10
 MOST_VALUES = 20

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from salt_tui.runner.reliability import measure_reliability
+from salt_tui.measure.reliability import measure_reliability
 from salt_tui.store.queries import open_queries
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, UNIT_STATUSES
 from scoring import labels

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from salt_tui.commands.report_tables import find
-from salt_tui.commands.text_tables import interval_text, number
-from salt_tui.runner.findings import atoms_against_lines
-from salt_tui.runner.report import RunDigest
-from salt_tui.runner.report_rows import FEWEST_CELLS, ReportRow
-from salt_tui.runner.task_scores import RAW
+from salt_tui.measure.findings import atoms_against_lines
+from salt_tui.measure.rows import FEWEST_CELLS, ReportRow
+from salt_tui.measure.run_report import RunDigest
+from salt_tui.measure.task_scores import RAW
+from salt_tui.reports.tables import find
+from salt_tui.reports.text_tables import interval_text, number
 from scoring.analyses_comparison import SIGNIFICANCE_LEVEL
 from scoring.analyses_position import Curve
 from scoring.confidence import HEADLINE_FUNCTION

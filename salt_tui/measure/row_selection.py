@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from salt_tui.runner.errors import UsageError
-from salt_tui.runner.report_rows import EVERYTHING, GRANULARITIES, MAPS, USUAL, USUAL_INTERVALS, RowChoice
-from salt_tui.runner.task_scores import RAW
+from salt_tui.measure.rows import EVERYTHING, GRANULARITIES, MAPS, USUAL, USUAL_INTERVALS, RowChoice
+from salt_tui.measure.task_scores import RAW
 from salt_tui.store.records import UnitKind
+from salt_tui.usage_error import UsageError
 from scoring.calibrators import calibrator
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.metrics import METRICS

@@ -1,0 +1,1 @@
+"""One run as a file for other programs: a registry of formats, one file each."""

@@ -1,0 +1,1 @@
+"""What was measured, written as text, JSON, CSV or Markdown; nothing is computed here."""
