@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from salt_tui.exports.formats import EXPORT_FORMATS
+from salt_tui.exports.formats import EXPORT_FORMATS, ExportFormat
 from salt_tui.paths import expanded
 from salt_tui.store.errors import StoreError, StoreFailure
 from salt_tui.store.placing import Standing, complete_file, standing
-from salt_tui.store.queries import open_queries
+from salt_tui.store.queries import Queries, open_queries
 
 _WAY_OUT = "choose another name or overwrite it with --force"
 _FAILED_AT_WORK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
@@ -39,12 +39,20 @@ def export_run(database: Path | str, run: int, target: Path | str, *, overwrite:
             queries.run_record(run)
             replaced: tuple[Standing, ...] = ("empty", "file") if overwrite else ()
             with complete_file(target, replaced, database=chosen.database) as temporary:
-                chosen.write(queries, run, temporary)
+                _write(chosen, queries, run, temporary, target)
     except FileExistsError as error:
         raise StoreError(f"{target} appeared meanwhile; {_WAY_OUT}") from error
     except OSError as error:
         kind = StoreFailure if error.errno in _FAILED_AT_WORK else StoreError
         raise kind(f"{target} cannot be written ({error.strerror}); nothing was left behind") from error
+
+
+def _write(chosen: ExportFormat, queries: Queries, run: int, temporary: Path, target: Path) -> None:
+    """Write the file; a message about the temporary name speaks of the target, which is the name the user knows."""
+    try:
+        chosen.write(queries, run, temporary)
+    except StoreError as error:
+        raise type(error)(str(error).replace(str(temporary), str(target))) from error
 
 
 def _refuse_target(target: Path, database: Path, *, overwrite: bool) -> None:
