@@ -68,7 +68,7 @@ def resampled_metrics(
     probability: bool = True,
     names: Iterable[str] = RESAMPLED,
 ) -> dict[str, FloatArray]:
-    """Return each metric in each resample, shape ``(draws,)``, NaN where it is undefined.
+    """Return each metric in each resample, shape ``(draws,)``, NaN where it is undefined, ``inf`` where infinite.
 
     The values are those of `scoring.metrics` for the drawn units, to rounding.
 
@@ -103,7 +103,7 @@ def resampled_metrics(
         outcome = np.where(correct, confidence, 1.0 - confidence)
         losses = -np.log(outcome, out=np.zeros_like(outcome), where=outcome > 0.0)
         infinite = drawn((outcome <= 0.0).astype(np.float64))
-        found["nll"] = np.where(infinite > 0.0, np.nan, _ratio(drawn(losses), units))
+        found["nll"] = np.where(infinite > 0.0, np.inf, _ratio(drawn(losses), units))
     if {"auroc", "auroc_micro", "prr"} & set(wanted):
         columns = SortedColumns.from_columns(confidence, correct, generation)
         area = _auroc(confidence, right, generation, draws)

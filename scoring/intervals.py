@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scoring.metrics import METRICS, evaluate_units
 from scoring.scored_units import FloatArray, Groups, SortedColumns, require_probability_rows
-from scoring.value import TOO_FEW_GENERATIONS, UNDEFINED_IN_EVERY_DRAW, Value
+from scoring.value import INFINITE_IN_DRAWS, TOO_FEW_GENERATIONS, UNDEFINED_IN_EVERY_DRAW, Value
 
 DRAWS = 1000
 LEVEL = 0.95
@@ -110,7 +110,7 @@ def bootstrap_intervals(
 def interval_of(
     values: FloatArray, level: float = LEVEL, generations: int = 2, reason: str = UNDEFINED_IN_EVERY_DRAW
 ) -> Interval:
-    """Return the percentile interval of a metric's resamples; NaN are left out and counted.
+    """Return the percentile interval of a metric's resamples; NaN are left out and counted, infinite ones allow none.
 
     Args:
         values: shape ``(draws,)``.
@@ -123,6 +123,8 @@ def interval_of(
     defined = values[~np.isnan(values)]
     if not defined.size:
         return Interval(None, None, level, 0, values.size, reason)
+    if np.isinf(defined).any():
+        return Interval(None, None, level, int(defined.size), int(values.size - defined.size), INFINITE_IN_DRAWS)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(defined, [tail, 1.0 - tail])
     return Interval(float(low), float(high), level, int(defined.size), int(values.size - defined.size))

@@ -19,7 +19,7 @@ from scoring.proper_scores import BrierDecomposition, brier_decomposition, brier
 from scoring.ranking import area_under_risk_coverage, auroc, average_precision, micro_auroc, prediction_rejection_ratio
 from scoring.scored_units import Groups, ScoredUnits, once_per, require_probability_rows
 from scoring.smooth_calibration_error import smooth_calibration_error
-from scoring.value import NO_UNITS, NOT_A_PROBABILITY, Value, undefined
+from scoring.value import NO_UNITS, NOT_A_PROBABILITY, Value, json_number, undefined
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ METRICS: dict[str, Metric] = {
             higher_is_better=False,
             range_=(0.0, math.inf),
             rewards_approach=True,
-            degenerate="undefined without units; undefined (infinite) for a right unit at 0 or a wrong one at 1",
+            degenerate="undefined without units; infinite for a right unit at 0 or a wrong one at 1, as is the mean",
         ),
         _metric(
             "auroc",
@@ -354,9 +354,9 @@ def evaluate_metrics(
     return evaluate_units(units, probability=probability)
 
 
-def metrics_record(n: int, values: Mapping[str, Value]) -> dict[str, int | float | dict[str, str] | None]:
+def metrics_record(n: int, values: Mapping[str, Value]) -> dict[str, int | float | str | dict[str, str] | None]:
     """Return the JSON object of ``salt-tui metrics``: n, the values with None for undefined, and the reasons."""
-    record: dict[str, int | float | dict[str, str] | None] = {"n": n}
-    record.update({name: value.value for name, value in values.items()})
+    record: dict[str, int | float | str | dict[str, str] | None] = {"n": n}
+    record.update({name: json_number(value.value) for name, value in values.items()})
     record["reasons"] = {name: value.reason for name, value in values.items() if value.reason is not None}
     return record

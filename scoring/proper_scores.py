@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from scoring.calibration_error import BINS, equal_width_bins
 from scoring.scored_units import ScoredUnits, weighted_sum
-from scoring.value import INFINITE, NO_UNITS, Value, undefined
+from scoring.value import NO_UNITS, Value, undefined
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,9 @@ def brier_decomposition(units: ScoredUnits, bins: int = BINS) -> BrierDecomposit
 
 
 def negative_log_likelihood(units: ScoredUnits) -> Value:
-    """Return the mean negative natural logarithm of the probability given to the outcome, in [0, inf), lower is better.
+    """Return the mean negative natural logarithm of the probability given to the outcome, in [0, inf], lower is better.
 
-    Undefined without units, and ``infinite`` where a wrong unit has confidence 1 or a right one 0.
+    Infinite where a wrong unit has confidence 1 or a right one 0; undefined without units.
 
     Raises:
         ValueError: for confidences outside [0, 1].
@@ -80,7 +81,7 @@ def negative_log_likelihood(units: ScoredUnits) -> Value:
         return undefined(NO_UNITS)
     values = units.values
     if np.any(units.correct[values == 0.0]) or np.any(units.wrong[values == 1.0]):
-        return undefined(INFINITE)
+        return Value(math.inf)
     thresholds = units.thresholds
     total = weighted_sum(units.correct, thresholds.log_values)
     total += weighted_sum(units.wrong, thresholds.log_complements)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 NO_UNITS = "no units"
@@ -9,7 +10,7 @@ ONE_CLASS = "one class"
 NO_CORRECT_UNIT = "no correct unit"
 NO_GROUPS = "no groups"
 NO_GROUP_WITH_BOTH_CLASSES = "no generation with both classes"
-INFINITE = "infinite"
+INFINITE_IN_DRAWS = "infinite in some draws"
 NOT_A_PROBABILITY = "not a probability"
 NOTHING_GENERATED = "nothing generated"
 NO_REFERENCE = "no reference units"
@@ -20,7 +21,10 @@ UNDEFINED_IN_EVERY_DRAW = "undefined in every draw"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A finite number, or None with the reason; exactly one of the two is None.
+    """A number, or None with the reason; exactly one of the two is None.
+
+    Infinite is a number: the log loss of a wrong unit at confidence 1 is ``inf``, so is every mean that holds it, and
+    it ranks last.  Undefined is not: there is nothing to measure.
 
     Attributes:
         value: the number, None where the metric is undefined.
@@ -31,17 +35,24 @@ class Value:
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a number with a reason, nothing at all, and NaN or infinity.
+        """Refuse a number with a reason, nothing at all, and NaN.
 
         Raises:
-            ValueError: if not exactly one of the two is given, or the number is not finite.
+            ValueError: if not exactly one of the two is given, or the number is NaN.
         """
         if (self.value is None) == (self.reason is None):
             raise ValueError("a value is either a number or None with a reason")
-        if self.value is not None and not abs(self.value) < float("inf"):
-            raise ValueError(f"a value is finite, not {self.value}")
+        if self.value is not None and math.isnan(self.value):
+            raise ValueError("a value is a number, not NaN")
 
 
 def undefined(reason: str) -> Value:
     """Return the value that is None for this reason."""
     return Value(None, reason)
+
+
+def json_number(number: float | None) -> float | str | None:
+    """Return a number as JSON has it: infinity, which JSON cannot hold, as ``"Infinity"`` or ``"-Infinity"``."""
+    if number is None or math.isfinite(number):
+        return number
+    return "Infinity" if number > 0.0 else "-Infinity"

@@ -14,6 +14,7 @@ from scoring.analyses_position import Curve
 from scoring.benchmark_intervals import RESAMPLED
 from scoring.correctness import TaskMean
 from scoring.intervals import Interval
+from scoring.value import json_number
 
 
 def run_data(report: RunReport) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def row_record(row: ReportRow) -> dict[str, str | int | float | None]:
         **({} if row.part is None else {"part": row.part}),
         "n": row.n,
         "answers": row.answers,
-        **{name: mean.mean.value for name, mean in row.values.items()},
+        **{name: json_number(mean.mean.value) for name, mean in row.values.items()},
     }
     for name in RESAMPLED:
         if name in row.values:
@@ -181,4 +182,8 @@ def _task_data(task: TaskReport) -> dict[str, Any]:
 def _means(values: Mapping[str, TaskMean]) -> dict[str, Any]:
     reasons = {name: mean.mean.reason for name, mean in values.items() if mean.mean.reason is not None}
     left_out = {name: dict(mean.left_out) for name, mean in values.items() if mean.left_out}
-    return {**{name: mean.mean.value for name, mean in values.items()}, "reasons": reasons, "left_out": left_out}
+    return {
+        **{name: json_number(mean.mean.value) for name, mean in values.items()},
+        "reasons": reasons,
+        "left_out": left_out,
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isinf
 
 from scoring.intervals import Interval
 from scoring.value import Value
@@ -55,9 +56,11 @@ class TextTable:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number without its leading zero: ``.753``, ``-.120``, ``1.000``; a dash for None."""
+    """Return a number without its leading zero: ``.753``, ``-.120``, ``1.000``, ``∞``; a dash for None."""
     if value is None:
         return UNDEFINED
+    if isinf(value):
+        return "∞" if value > 0 else "-∞"
     text = f"{value:.{digits}f}"
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 

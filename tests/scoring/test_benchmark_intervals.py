@@ -45,11 +45,11 @@ def test_equals_metrics_of_the_drawn_units(
             assert np.isnan(got) if value.value is None else got == pytest.approx(value.value, abs=1e-9), name
 
 
-def test_a_wrong_unit_at_one_leaves_its_draws_out_of_the_log_loss() -> None:
+def test_a_wrong_unit_at_one_makes_the_log_loss_of_its_draws_infinite() -> None:
     draws = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
     nll = resampled_metrics(np.array([0.5, 1.0]), np.array([True, False]), np.array([0, 1]), draws)["nll"]
     assert nll[0] == pytest.approx(np.log(2))
-    assert np.isnan(nll[1:]).all()
+    assert np.isposinf(nll[1:]).all()
 
 
 def test_scores_that_are_no_probabilities_have_only_ranking_metrics() -> None:

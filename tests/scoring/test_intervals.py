@@ -8,7 +8,7 @@ import pytest
 from scoring.intervals import bootstrap_intervals
 from scoring.metrics import METRICS, evaluate_metrics
 from scoring.scored_units import RowError, SortedColumns
-from scoring.value import INFINITE, TOO_FEW_GENERATIONS
+from scoring.value import INFINITE_IN_DRAWS, TOO_FEW_GENERATIONS
 
 
 def _table(seed: int, generations: int = 40, units: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -89,7 +89,7 @@ def test_undefined_draws_are_left_out_and_counted() -> None:
     assert found["auroc"].left_out > 0
     assert found["auroc"].draws + found["auroc"].left_out == 300
     sure = bootstrap_intervals([1.0, 1.0], [0, 0], ["a", "b"], np.random.default_rng(6), ["nll"], draws=20)["nll"]
-    assert (sure.low, sure.high, sure.draws, sure.left_out, sure.reason) == (None, None, 0, 20, INFINITE)
+    assert (sure.low, sure.high, sure.draws, sure.left_out, sure.reason) == (None, None, 20, 0, INFINITE_IN_DRAWS)
 
 
 @pytest.mark.parametrize(("confidence", "groups"), [([], None), ([0.5], None), ([0.5, 0.6], ["a", "a"])])

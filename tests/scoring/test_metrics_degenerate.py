@@ -13,7 +13,6 @@ import pytest
 from scoring.metrics import METRICS, evaluate_metrics, metrics_record
 from scoring.scored_units import RowError, ScoredUnits
 from scoring.value import (
-    INFINITE,
     NO_CORRECT_UNIT,
     NO_GROUP_WITH_BOTH_CLASSES,
     NO_GROUPS,
@@ -95,10 +94,13 @@ def test_chance_is_half_only_where_it_was_measured() -> None:
 
 
 def test_a_sure_mistake_has_no_finite_log_loss() -> None:
-    """Undefined as infinite; certainty that is right costs nothing."""
-    assert evaluate_metrics(*TABLES["exactly 0 and 1, wrong"])["nll"] == undefined(INFINITE)
+    """Infinite, in JSON a word; certainty that is right costs nothing."""
+    wrong = evaluate_metrics(*TABLES["exactly 0 and 1, wrong"])
+    assert wrong["nll"] == Value(math.inf)
+    assert metrics_record(4, wrong)["nll"] == "Infinity"
+    assert "nll" not in metrics_record(4, wrong)["reasons"]
     assert evaluate_metrics(*TABLES["exactly 0 and 1, right"])["nll"] == Value(0.0)
-    assert evaluate_metrics(*TABLES["constant 1"])["nll"] == undefined(INFINITE)
+    assert evaluate_metrics(*TABLES["constant 1"])["nll"] == Value(math.inf)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -26,6 +26,8 @@ def test_metrics_reproduce_the_golden_numbers(case: dict[str, object], name: str
     confidence, correct = np.array(case["confidence"]), np.array(case["correct"])
     value = evaluate_metrics(confidence, correct, np.arange(len(correct)) // int(str(case["group_size"])))[name].value
     expected = case[NAMES_THERE.get(name, name)]
+    if name == "nll" and expected is None:  # the file has no word for infinity
+        expected = np.inf
     if name == "smooth_ece" and case["kind"] == "one":
         assert value == pytest.approx(abs(confidence[0] - correct[0]), abs=2e-3)
     else:
