@@ -121,14 +121,14 @@ def one_sided_wilcoxon(differences: ArrayLike) -> float:
     is exact, given the ties; above, normal with tie correction and no continuity correction, as scipy.
 
     Args:
-        differences: finite, shape ``(n,)``.
+        differences: shape ``(n,)``; infinite ones rank highest and tie.
 
     Raises:
-        ValueError: for a difference that is not finite.
+        ValueError: for NaN.
     """
     column = np.asarray(differences, dtype=np.float64)
-    if not np.isfinite(column).all():
-        raise ValueError("differences are finite")
+    if np.isnan(column).any():
+        raise ValueError("differences are numbers, not NaN")
     column = column[np.abs(column) > ROUNDING]
     if not column.size:
         return 1.0
@@ -165,7 +165,7 @@ def compare(values: Mapping[str, CellValues], *, higher_is_better: bool) -> Comp
         cells.append(tuple(len(pair) for pair in shared.values()))
         p_values.append(
             tuple(
-                None if other == first or not len(pair) else one_sided_wilcoxon(sign * (pair[:, 0] - pair[:, 1]))
+                None if other == first or not len(pair) else one_sided_wilcoxon(sign * _differences(pair))
                 for other, pair in shared.items()
             )
         )
@@ -279,9 +279,17 @@ def _shared(first: FloatArray, second: FloatArray) -> FloatArray:
     return both[~np.isnan(both).any(axis=1)]
 
 
+def _differences(pairs: FloatArray) -> FloatArray:
+    """First minus second of each pair; two infinite ones tie."""
+    return np.subtract(pairs[:, 0], pairs[:, 1], out=np.zeros(len(pairs)), where=pairs[:, 0] != pairs[:, 1])
+
+
 def _median(column: FloatArray) -> Value:
     defined = column[~np.isnan(column)]
-    return Value(float(np.median(defined))) if defined.size else undefined(NO_CELLS)
+    # The median of an even number of infinite values would be inf − inf in numpy's mean of the middle two.
+    ordered = np.sort(defined)
+    middle = ordered[(ordered.size - 1) // 2 : ordered.size // 2 + 1]
+    return Value(float(middle.sum() / middle.size)) if defined.size else undefined(NO_CELLS)
 
 
 def _p_value(differences: FloatArray) -> Value:
@@ -293,7 +301,7 @@ def _paired_means(rows: Sequence[tuple[float | None, float | None]], higher_is_b
     if not pairs.size:
         missing = undefined(NO_CELLS)
         return PairedMeans(missing, missing, 0, missing, missing)
-    gain = (pairs[:, 1] - pairs[:, 0]) * (1.0 if higher_is_better else -1.0)
+    gain = _differences(pairs) * (-1.0 if higher_is_better else 1.0)
     first, second = (Value(float(mean)) for mean in pairs.mean(axis=0))
     return PairedMeans(first, second, len(pairs), _p_value(gain), _p_value(-gain))
 

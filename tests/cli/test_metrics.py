@@ -95,15 +95,16 @@ def test_columns_by_other_names_and_uncertainties(tmp_path: Path, capsys: pytest
         ("0.5,1,a\n", {"auroc", "auroc_micro", "prr"}),
         ("0.5,0,a\n0.5,0,b\n", {"auroc", "auroc_micro", "prr", "auprc"}),
         ("0.3,1,a\n0.3,0,a\n", set()),
-        ("1,0,a\n0,1,a\n", {"nll"}),
+        ("1,0,a\n0,1,a\n", set()),
         ("0,0,a\n1,1,a\n", set()),
-        ("0.99999994,1,a\n1,1,a\n1,0,b\n", {"nll", "auroc_micro"}),
+        ("0.99999994,1,a\n1,1,a\n1,0,b\n", {"auroc_micro"}),
         ("0.9,1,a\n0.1,0,b\n", {"auroc_micro"}),
     ],
 )
 def test_degenerate_tables(rows: str, undefined: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = measured(capsys, tmp_path / "t.csv", f"confidence,correct,group\n{rows}")
     assert {name for name in NAMES if data[name] is None} == undefined
+    assert (data["nll"] == "Infinity") == rows.endswith(("0,1,a\n", "\n1,0,b\n"))
 
 
 def test_without_groups_micro_auroc_has_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
