@@ -16,6 +16,7 @@ from salt_tui.runner.events import (
     AnswerRetried,
     AnswerStarted,
     AtomScored,
+    NoProgress,
     Notice,
     PromptEvaluated,
     RunEnded,
@@ -138,7 +139,7 @@ class LiveState:
             case RunStarted():
                 self.phase = "running"
                 self._say(event.warnings, changes)
-            case Notice():
+            case Notice() | NoProgress():
                 self._say((event.text,), changes)
             case RunEnded():
                 self._end(event, changes)

@@ -18,8 +18,8 @@ from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.events import RunEnded, RunStarted
-from salt_tui.runner.experiment import ReadyRun
-from salt_tui.runner.opened_model import Emit
+from salt_tui.runner.jobs import Emit
+from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
 from salt_tui.runner.resumption import prepare_resume
@@ -85,7 +85,7 @@ class RunSession:
         session.run = stored.run
         log = session.log_path = new_engine_log_path()
 
-        def prepare(emit: Emit) -> ReadyRun:
+        def prepare(emit: Emit) -> ReadyWork:
             return prepare_resume(
                 stored, database, emit, allow_environment_change=allow_environment_change, threads=None, log=log
             )

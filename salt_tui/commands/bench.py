@@ -18,7 +18,8 @@ from salt_tui.engine.engine import ContextInfo, ModelInfo
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.paths import new_engine_log_path
 from salt_tui.reports.text_tables import TextTable
-from salt_tui.runner.benchmark import Benchmark, Emit
+from salt_tui.runner.benchmark import Benchmark
+from salt_tui.runner.jobs import Emit
 from salt_tui.runner.request import EngineOptions, check_engine_options
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible

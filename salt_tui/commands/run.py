@@ -26,15 +26,13 @@ from salt_tui.measure.run_report import report_run
 from salt_tui.paths import database_path
 from salt_tui.reports.json_report import run_data
 from salt_tui.runner.events import RunEnded, RunEvent, RunStarted
-from salt_tui.runner.experiment import Experiment, ReadyRun
-from salt_tui.runner.opened_model import close_run
+from salt_tui.runner.jobs import Emit
+from salt_tui.runner.loop import Loop, ReadyWork
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
 from salt_tui.runner.resumption import prepare_resume
 from salt_tui.store.queries import open_queries
 from salt_tui.visible_text import visible
-
-Emit = Callable[[RunEvent], None]
 
 Display: TypeAlias = AbstractContextManager[Emit]
 """Shows the events of a run from when it is entered until it is left."""
@@ -108,7 +106,7 @@ class ComputedRun:
 
 
 def compute(
-    prepare: Callable[[Emit], ReadyRun], database: Path, display: Display, *, resumed: int | None = None
+    prepare: Callable[[Emit], ReadyWork], database: Path, display: Display, *, resumed: int | None = None
 ) -> ComputedRun:
     """Prepare a run and compute it until it ends or is stopped by a signal.
 
@@ -133,9 +131,9 @@ def compute(
 
             ready = prepare(emit)
             try:
-                Experiment(ready, emit, signals.stop).run()
+                Loop(ready, emit, signals.stop).run()
             finally:
-                close_run(ready)
+                ready.close()
     except BaseException as error:
         reason, code = describe_failure(error)
         run = watch.run or (resumed if code == INTERRUPTED else None)

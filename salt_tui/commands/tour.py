@@ -14,7 +14,7 @@ from typing import Self
 from rich.console import Console
 
 from salt_tui.commands.failures import DONE
-from salt_tui.commands.run import Display, Emit, NoDisplay, compute, display_named
+from salt_tui.commands.run import Display, NoDisplay, compute, display_named
 from salt_tui.display.rich_display import answer_rows, legend
 from salt_tui.display.run_view import RunView
 from salt_tui.measure.reliability import Reliability, measure_reliability
@@ -22,6 +22,7 @@ from salt_tui.paths import data_directory
 from salt_tui.reports.tables import bar
 from salt_tui.reports.text_tables import TextTable, number
 from salt_tui.runner.events import RunEvent
+from salt_tui.runner.jobs import Emit
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import EngineOptions, RunRequest
 from salt_tui.visible_text import visible

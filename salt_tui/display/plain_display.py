@@ -7,7 +7,7 @@ from typing import Self, TextIO
 
 from salt_tui.display.run_view import RunView
 from salt_tui.palette import GLYPHS
-from salt_tui.runner.events import AnswerFinished, ModelLoading, Notice, RunEnded, RunEvent, RunStarted
+from salt_tui.runner.events import AnswerFinished, ModelLoading, NoProgress, Notice, RunEnded, RunEvent, RunStarted
 from salt_tui.visible_text import visible
 
 
@@ -41,7 +41,7 @@ class PlainDisplay:
                     self._say(f"warning: {visible(warning)}")
             case AnswerFinished():
                 self._answer(event)
-            case Notice():
+            case Notice() | NoProgress():
                 self._say(f"note: {visible(event.text)}")
             case RunEnded() if event.state == "finished":  # the command says why a run did not finish
                 self._say(f"run {event.run} finished")

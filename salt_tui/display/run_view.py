@@ -13,6 +13,7 @@ from salt_tui.runner.events import (
     AnswerStarted,
     AtomScored,
     ModelLoading,
+    NoProgress,
     Notice,
     PromptEvaluated,
     RunEnded,
@@ -107,7 +108,7 @@ class RunView:
                 self.answers[event.generation].lines.clear()
             case AnswerFinished():
                 self._finish(event)
-            case Notice():
+            case Notice() | NoProgress():
                 self.notices.append(event.text)
             case RunEnded():
                 self.ended = event

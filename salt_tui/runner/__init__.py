@@ -1,1 +1,1 @@
-"""The experiment: plan, run, resume.  The only place where tasks, scoring, engine and store meet."""
+"""Plan, compute, resume.  The only place where tasks, scoring, engine and store meet."""

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 
 from salt_tui.runner.events import RunEnded, RunEvent, RunStarted
-from salt_tui.runner.experiment import Experiment, ReadyRun
-from salt_tui.runner.opened_model import Emit, close_run
+from salt_tui.runner.jobs import Emit
+from salt_tui.runner.loop import Loop, ReadyWork
 
 
 class BackgroundRun:
@@ -27,13 +27,13 @@ class BackgroundRun:
         describe: turns an exception into one line for the user.
     """
 
-    def __init__(self, prepare: Callable[[Emit], ReadyRun], describe: Callable[[BaseException], str]) -> None:
+    def __init__(self, prepare: Callable[[Emit], ReadyWork], describe: Callable[[BaseException], str]) -> None:
         self.mailbox: deque[RunEvent] = deque()
         self.failure: BaseException | None = None
         self._prepare = prepare
         self._describe = describe
         self._stop = threading.Event()
-        self._ready: ReadyRun | None = None
+        self._loop: Loop | None = None
         self._thread = threading.Thread(target=self._work, name="run", daemon=True)
 
     def start(self) -> None:
@@ -51,23 +51,23 @@ class BackgroundRun:
 
     def cancel_answer(self, generation: int) -> None:
         """Stop one answer; it ends as ``cancelled`` and the run goes on."""
-        if self._ready is not None:
-            self._ready.engine.cancel(generation)
+        if self._loop is not None:
+            self._loop.cancel(generation)
 
     def pause(self) -> bool:
         """Suspend the child and return whether there was one.
 
         The loop of the run goes on beside it: what has arrived is stored and the lease is kept alive.
         """
-        if self._ready is None or self._stop.is_set():
+        if self._loop is None or self._stop.is_set():
             return False
-        self._ready.engine.suspend()
+        self._loop.suspend()
         return True
 
     def go_on(self) -> None:
         """Let a suspended child go on; without effect on a running one."""
-        if self._ready is not None:
-            self._ready.engine.wake()
+        if self._loop is not None:
+            self._loop.wake()
 
     @property
     def alive(self) -> bool:
@@ -82,12 +82,13 @@ class BackgroundRun:
     def _work(self) -> None:
         run = 0
         try:
-            self._ready = self._prepare(self._emit_while_preparing)
-            run = self._ready.run
+            ready = self._prepare(self._emit_while_preparing)
+            run = ready.run
             try:
-                Experiment(self._ready, self.mailbox.append, self._stop).run()
+                self._loop = Loop(ready, self.mailbox.append, self._stop)
+                self._loop.run()
             finally:
-                close_run(self._ready)
+                ready.close()
         except _StoppedError:
             self.mailbox.append(RunEnded(run, "interrupted", None))
         except BaseException as error:

@@ -16,10 +16,12 @@ from typing import Self
 from salt_tui.engine.engine import ContextInfo, EngineError, Generate, ModelInfo
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
+from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.errors import RunFailedError
-from salt_tui.runner.events import RunEvent, RunStarted, TaskProgress
-from salt_tui.runner.experiment import Experiment, ReadyRun
-from salt_tui.runner.opened_model import context_options, load_model
+from salt_tui.runner.events import RunStarted, TaskProgress
+from salt_tui.runner.jobs import Emit
+from salt_tui.runner.loop import Loop, ReadyWork
+from salt_tui.runner.opened_model import answer_jobs, context_options, load_model
 from salt_tui.runner.plan import RunPlan, SamplingPlan, TaskPlan, canonical_json
 from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
 from salt_tui.runner.request import EngineOptions
@@ -39,7 +41,6 @@ DATE = "2026-01-01"
 _LEAD = 16
 """Steps of the shorter of two runs, whose difference is the time of decoding alone."""
 
-Emit = Callable[[RunEvent], None]
 Display = Callable[[], AbstractContextManager[Emit]]
 
 
@@ -153,9 +154,9 @@ class Benchmark:
             with display() as emit:
                 tasks = (TaskProgress(TASK, 0, len(problems)),)
                 emit(RunStarted(ready.run, self._resolved.name, "", width, "easy", None, tasks, ()))
-                experiment = Experiment(ready, emit, threading.Event())
+                loop = Loop(ready, emit, threading.Event())
                 begin = time.perf_counter()
-                state = experiment.run()
+                state = loop.run()
                 seconds = time.perf_counter() - begin
         if state != "finished":
             raise RunFailedError(f"the engine failed while it was timed; {self.engine.log_path} says more")
@@ -169,7 +170,7 @@ class Benchmark:
         max_tokens: int,
         width: int,
         context: int,
-    ) -> ReadyRun:
+    ) -> ReadyWork:
         ids = tuple(problem.id for problem in problems)
         task = TaskPlan(TASK, get_task(TASK).prompt_version, "easy", {}, "regular", 0, (), ids, max_tokens)
         sampling = SamplingPlan(0.0, 0, 1.0, 0.0, 0)
@@ -186,8 +187,9 @@ class Benchmark:
         run = store.create_run(model, (), RunRecord(canonical_json(plan), "", "{}", "", None, ()), records)
         store.claim(run)
         pending = tuple(store.pending_problems(run))
-        by_row = {item.id: prompts[item.problem.position] for item in pending}
-        return ReadyRun(run, plan, store, self.engine, self._vocabulary, False, pending, by_row)
+        encoded = {(TASK, item.problem.content_id): prompts[item.problem.position] for item in pending}
+        jobs = answer_jobs(plan, pending, encoded, ReplyReading(self._vocabulary, thinking_open=False))
+        return ReadyWork(run, store, self.engine, width, jobs, computed=0)
 
     def close(self) -> None:
         """End the child and delete what was stored."""

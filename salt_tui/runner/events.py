@@ -108,7 +108,7 @@ class AtomScored:
 
 @dataclass(frozen=True, slots=True)
 class UnitsWithdrawn:
-    """A later region began to hold text: all units of the answer so far are void (spec 2)."""
+    """A later region began to hold text: all units of the answer so far are void."""
 
     generation: int
     revision: int
@@ -144,6 +144,24 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class NoProgress:
+    """The engine is alive and nothing has come from it for a while; said again each time the silence has doubled.
+
+    Attributes:
+        waiting_for: what should come next, in words.
+        seconds: how long nothing has come.
+    """
+
+    waiting_for: str
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """One line the user must see."""
+        return f"no progress for {self.seconds:.0f} s, waiting for {self.waiting_for}"
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """The run stopped: ``finished``, ``interrupted`` (resumable) or ``failed`` (resumable, message says why)."""
 
@@ -163,5 +181,6 @@ RunEvent: TypeAlias = (
     | AnswerFinished
     | AnswerRetried
     | Notice
+    | NoProgress
     | RunEnded
 )

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import salt_tui
 from salt_tui.engine.engine import ContextInfo, ContextOptions, Engine, LoadOptions, LoadProgress, ModelInfo
 from salt_tui.engine.models import ResolvedModel
-from salt_tui.runner.events import ModelLoading, RunEvent, RunStarted, TaskProgress
-from salt_tui.runner.experiment import ReadyRun
+from salt_tui.runner.answering import AnswerJob, ReplyReading, answer_sampling
+from salt_tui.runner.events import ModelLoading, RunStarted, TaskProgress
+from salt_tui.runner.jobs import Emit, JobName
+from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, device_in_words, make_environment
 from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN, EncodedProblem
 from salt_tui.runner.request import EngineOptions
 from salt_tui.store.records import PendingProblem
 from salt_tui.store.store import Store
-
-Emit = Callable[[RunEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def make_ready(
     prompts: dict[tuple[str, str], EncodedProblem],
     warnings: Sequence[str],
     emit: Emit,
-) -> ReadyRun:
+) -> ReadyWork:
     """Announce the run and collect what its loop needs.
 
     Args:
@@ -141,15 +141,42 @@ def make_ready(
             warnings=tuple(warnings),
         )
     )
-    return ReadyRun(
+    return ReadyWork(
         run=run,
-        plan=plan,
         store=store,
         engine=model.engine,
-        vocabulary=model.vocabulary,
-        thinking_open=model.info.thinking_open,
-        pending=pending,
-        prompts={item.id: prompts[item.problem.task, item.problem.content_id] for item in pending},
+        width=plan.width,
+        jobs=answer_jobs(plan, pending, prompts, ReplyReading(model.vocabulary, model.info.thinking_open)),
+        computed=sum(len(task.problem_ids) for task in plan.tasks) - len(pending),
+    )
+
+
+def answer_jobs(
+    plan: RunPlan,
+    pending: Sequence[PendingProblem],
+    prompts: Mapping[tuple[str, str], EncodedProblem],
+    reading: ReplyReading,
+) -> tuple[AnswerJob, ...]:
+    """Return one job for each open problem, in their order.
+
+    Args:
+        plan: of the run.
+        pending: the open problems.
+        prompts: by task and content id.
+        reading: how replies are read.
+    """
+    limits = {task.task: task.max_tokens for task in plan.tasks}
+    return tuple(
+        AnswerJob(
+            name=JobName(item.id, item.problem.task, item.problem.position),
+            problem=item.problem,
+            prompt=prompts[item.problem.task, item.problem.content_id],
+            max_tokens=limits[item.problem.task],
+            sampling=answer_sampling(plan.sampling, item.problem.content_id),
+            reading=reading,
+            first_attempt=max(1, item.attempt),
+        )
+        for item in pending
     )
 
 
@@ -163,9 +190,3 @@ def _planned_tokens(task: TaskPlan, left: Sequence[PendingProblem]) -> int:
         return task.max_tokens
     longest = max((len(problem.problem.reference) for problem in left), default=0)
     return min(task.max_tokens, ANSWER_ALLOWANCE * longest + ANSWER_MARGIN)
-
-
-def close_run(ready: ReadyRun) -> None:
-    """End the engine and close the store."""
-    ready.engine.close()
-    ready.store.close()

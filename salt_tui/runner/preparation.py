@@ -12,9 +12,10 @@ from salt_tui.engine.engine import ContextError, Engine, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.events import ModelLoading, Notice
-from salt_tui.runner.experiment import ReadyRun
+from salt_tui.runner.jobs import Emit
+from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.model_hash import ModelHash
-from salt_tui.runner.opened_model import Emit, load_model, make_ready, open_model
+from salt_tui.runner.opened_model import load_model, make_ready, open_model
 from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json, content_hash
 from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
@@ -41,11 +42,11 @@ class _DrawnTask:
     prompts: tuple[EncodedProblem, ...]
 
 
-def prepare_run(request: RunRequest, database: Path, emit: Emit, log: Path | None = None) -> ReadyRun:
+def prepare_run(request: RunRequest, database: Path, emit: Emit, log: Path | None = None) -> ReadyWork:
     """Load the model, draw the problems, make the plan and store the run.
 
-    Nothing is stored before everything has been checked.  The returned run owns an open store and engine: end both
-    with `salt_tui.runner.opened_model.close_run`.
+    Nothing is stored before everything has been checked.  What is returned owns an open store and engine: end both
+    with `ReadyWork.close`.
 
     Args:
         request: what to compute.
@@ -80,7 +81,7 @@ def _prepare(
     store: Store,
     engine: Engine,
     emit: Emit,
-) -> ReadyRun:
+) -> ReadyWork:
     digest = ModelHash(resolved.files)
     date = datetime.now(UTC).date().isoformat()
     info = load_model(engine, resolved, request.engine, date, emit)

@@ -11,10 +11,11 @@ from salt_tui.engine.engine import Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.errors import EnvironmentChangedError
-from salt_tui.runner.experiment import ReadyRun
 from salt_tui.runner.heartbeat import Heartbeat
+from salt_tui.runner.jobs import Emit
+from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.model_hash import ModelHash
-from salt_tui.runner.opened_model import Emit, load_model, make_ready, open_model
+from salt_tui.runner.opened_model import load_model, make_ready, open_model
 from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash, differences
 from salt_tui.runner.prompting import EncodedProblem, encode_problems
 from salt_tui.runner.request import EngineOptions, check_engine_options, method_of
@@ -35,7 +36,7 @@ def prepare_resume(
     allow_environment_change: bool,
     threads: int | None,
     log: Path | None = None,
-) -> ReadyRun:
+) -> ReadyWork:
     """Make a stored run ready to go on.
 
     Args:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from salt_tui.cli import run_command_line
-from salt_tui.runner.experiment import Experiment
+from salt_tui.runner.loop import Loop
 from salt_tui.store.errors import StoreFailure
 from tests.conftest import ScriptedModel
 
@@ -154,7 +154,7 @@ def test_a_second_signal_breaks_off_and_leaves_the_run_interrupted(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("salt_tui.runner.experiment.Experiment._take_token", interrupted)
+    monkeypatch.setattr("salt_tui.runner.answering.AnswerAttempt.take", interrupted)
     database = tmp_path / "x.db"
     assert run_command_line(arguments(scripted_model(*TASKS.split(",")), database, "--display", "none")) == 130
     assert capsys.readouterr().err == (f"salt-tui: run 1 interrupted; go on with: salt-tui resume 1 --db {database}\n")
@@ -246,14 +246,14 @@ def test_a_run_whose_database_is_replaced_at_its_end_is_not_finished(
     scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = tmp_path / "x.db"
-    end = Experiment._end
+    end = Loop._end
 
-    def replaced(self: Experiment, *arguments: Any) -> str:
+    def replaced(self: Loop, *arguments: Any) -> str:
         shutil.copy(database, tmp_path / "other")
         (tmp_path / "other").replace(database)
         return end(self, *arguments)
 
-    monkeypatch.setattr(Experiment, "_end", replaced)
+    monkeypatch.setattr(Loop, "_end", replaced)
     assert run_command_line(arguments(scripted_model(*TASKS.split(",")), database)) == 1
     assert capsys.readouterr().err.splitlines()[-1].startswith(f"salt-tui: run 1 failed: {database} was replaced")
 

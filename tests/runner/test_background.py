@@ -13,7 +13,7 @@ import pytest
 from salt_tui.runner import preparation
 from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.events import AtomScored, RunEnded, RunEvent, RunStarted
-from salt_tui.runner.opened_model import Emit
+from salt_tui.runner.jobs import Emit
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
 from salt_tui.runner.resumption import prepare_resume
@@ -49,7 +49,7 @@ def resume(database: Path) -> BackgroundRun:
 
 
 def started(prepare: Callable[[Emit], object]) -> BackgroundRun:
-    background = BackgroundRun(prepare, str)  # type: ignore[arg-type]  # they return a ReadyRun
+    background = BackgroundRun(prepare, str)  # type: ignore[arg-type]  # they return a ReadyWork
     background.start()
     return background
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from salt_tui.runner.cost_estimate import Pace, earlier_pace, estimate_cost
-from salt_tui.runner.experiment import Experiment
-from salt_tui.runner.opened_model import close_run
+from salt_tui.runner.loop import Loop
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
 from tests.conftest import ScriptedModel
@@ -27,9 +26,9 @@ def test_after_a_run_the_answers_are_expected_to_be_as_long_as_they_were(
     asked = RunRequest(str(model), TASKS, "trivial", 3, 1)
     ready = prepare_run(asked, database, lambda event: None)
     try:
-        Experiment(ready, lambda event: None, threading.Event()).run()
+        Loop(ready, lambda event: None, threading.Event()).run()
     finally:
-        close_run(ready)
+        ready.close()
     pace = earlier_pace(database, model.name)
     assert pace is not None
     assert set(pace.tokens_per_character) == {(task, "regular") for task in TASKS}
@@ -54,10 +53,10 @@ def test_the_pace_of_prompts_counts_a_shared_preamble_once(scripted_model: Scrip
     model = scripted_model(*TASKS)
     ready = prepare_run(RunRequest(str(model), TASKS, "trivial", 3, 1), database, lambda event: None)
     try:
-        Experiment(ready, lambda event: None, threading.Event()).run()
+        Loop(ready, lambda event: None, threading.Event()).run()
     finally:
-        close_run(ready)
-    prompts = [ready.prompts[problem.id] for problem in ready.pending]
+        ready.close()
+    prompts = [job.prompt for job in ready.jobs]
     assert all(encoded.preamble > 0 for encoded in prompts)
     evaluated = sum(len(encoded.prompt) - encoded.preamble for encoded in prompts)
     evaluated += prompts[0].preamble + prompts[3].preamble  # three problems of each task

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
 import threading
 import time
@@ -21,14 +23,15 @@ from salt_tui.runner.events import (
     AnswerFinished,
     AnswerRetried,
     AtomScored,
+    NoProgress,
     Notice,
     RunEnded,
     RunEvent,
     RunStarted,
 )
-from salt_tui.runner.experiment import Experiment
+from salt_tui.runner.loop import Loop
 from salt_tui.runner.model_hash import ModelHash
-from salt_tui.runner.opened_model import close_run, load_model
+from salt_tui.runner.opened_model import load_model
 from salt_tui.runner.plan import Environment
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import EngineOptions, RunRequest
@@ -67,9 +70,9 @@ def compute(asked: RunRequest, database: Path, stop_after: int | None = None) ->
 
     ready = prepare_run(asked, database, emit)
     try:
-        return Experiment(ready, emit, stop).run(), events
+        return Loop(ready, emit, stop).run(), events
     finally:
-        close_run(ready)
+        ready.close()
 
 
 def resume(database: Path) -> tuple[str, list[RunEvent]]:
@@ -78,9 +81,9 @@ def resume(database: Path) -> tuple[str, list[RunEvent]]:
         stored = queries.run_record(queries.find_run("latest"))
     ready = prepare_resume(stored, database, events.append, allow_environment_change=False, threads=None)
     try:
-        return Experiment(ready, events.append, threading.Event()).run(), events
+        return Loop(ready, events.append, threading.Event()).run(), events
     finally:
-        close_run(ready)
+        ready.close()
 
 
 def _environment(exactness: dict[str, float], *, exact: bool) -> Environment:
@@ -270,13 +273,13 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
     ready = prepare_resume(stored, tmp_path / "x.db", lambda event: None, allow_environment_change=False, threads=None)
     try:
         assert {"nothing", "hash"} <= set(beats)
-        assert Experiment(ready, lambda event: None, threading.Event()).run() == "finished"
+        assert Loop(ready, lambda event: None, threading.Event()).run() == "finished"
         assert "restart" in beats
         count = len(beats)
         assert ready.engine.vocabulary()
         assert len(beats) == count  # the lease has been given back
     finally:
-        close_run(ready)
+        ready.close()
 
 
 def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None:
@@ -322,3 +325,41 @@ def test_a_restart_is_compared_token_by_token(tmp_path: Path) -> None:
         assert difference_after_restart(engine, 2) == 0.0
         script.write_text(script.read_text().replace("-0.25", "-0.75"))  # the next child plays another script
         assert difference_after_restart(engine, 2) > 0
+
+
+def test_a_child_that_stands_still_is_named_and_then_started_again(
+    scripted_model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("salt_tui.runner.watchdog.FIRST_WORD_SECONDS", 0.3)
+    monkeypatch.setattr("salt_tui.runner.watchdog.LEAST_PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("salt_tui.runner.watchdog.PATIENCE_FACTOR", 0.0)
+    compute(request(scripted_model(*TASKS)), tmp_path / "whole.db")
+    events: list[RunEvent] = []
+    ready = prepare_run(
+        request(scripted_model(*TASKS, seconds_per_step=0.01)), tmp_path / "halted.db", lambda event: None
+    )
+    engine = ready.engine
+    assert isinstance(engine, EngineProcess)
+
+    def emit(event: RunEvent) -> None:
+        events.append(event)
+        if len(of_kind(events, AtomScored)) == 3 and isinstance(event, AtomScored):
+            os.kill(engine.process_id, signal.SIGSTOP)
+
+    try:
+        assert Loop(ready, emit, threading.Event()).run() == "finished"
+    finally:
+        ready.close()
+    silences = of_kind(events, NoProgress)
+    assert [isinstance(event, NoProgress) and event.waiting_for.startswith("the ") for event in silences][:1] == [True]
+    assert any("made no progress" in event.text for event in events if isinstance(event, Notice))
+    assert content(tmp_path / "halted.db") == content(tmp_path / "whole.db")
+
+
+def test_a_run_in_which_nothing_could_be_computed_has_failed(scripted_model, tmp_path: Path) -> None:
+    other_problems = scripted_model(*TASKS, seed=2)
+    state, events = compute(request(other_problems), tmp_path / "x.db")
+    assert state == "failed"
+    last = events[-1]
+    assert isinstance(last, RunEnded)
+    assert last.message == "nothing could be computed: the script has no reply to this prompt"

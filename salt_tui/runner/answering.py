@@ -1,0 +1,181 @@
+"""The first kind of job: ask a problem, score the reply while it streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from salt_tui.engine.engine import Generate, Sampling
+from salt_tui.runner.events import AnswerFinished, AnswerStarted, AtomScored, TokenArrived, UnitsWithdrawn
+from salt_tui.runner.jobs import Ending, JobName, Output, ReplyEvent
+from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
+from salt_tui.runner.plan import SamplingPlan
+from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.store.records import GenerationEnd, ProblemRecord, UnitRecord
+from scoring.answer_status import LEFT_OUT, answer_status
+from scoring.confidence import CONFIDENCE_FUNCTIONS
+from tasks.answer import ReferenceUnits, split_reference
+from tasks.draws import derive_seed
+from tasks.registry import get_task
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyReading:
+    """What must be known of a model to read its replies.
+
+    Attributes:
+        vocabulary: bytes of every token id.
+        thinking_open: prompts end inside an open ``<think>``.
+    """
+
+    vocabulary: tuple[bytes, ...]
+    thinking_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerJob:
+    """Asks one problem and scores the reply.
+
+    Attributes:
+        name: what it is about.
+        problem: what is asked.
+        prompt: its ids.
+        max_tokens: limit on the tokens of the reply.
+        sampling: how tokens are chosen, with a seed of the problem's own.
+        reading: how to read the reply.
+        first_attempt: see `salt_tui.runner.jobs.Job`.
+    """
+
+    name: JobName
+    problem: ProblemRecord
+    prompt: EncodedProblem
+    max_tokens: int
+    sampling: Sampling
+    reading: ReplyReading
+    first_attempt: int = 1
+
+    def request(self, key: int) -> Generate:
+        """Return what the engine is asked: free text up to the limit."""
+        return Generate(
+            key=key,
+            prompt=self.prompt.prompt,
+            preamble=self.prompt.preamble,
+            max_tokens=self.max_tokens,
+            sampling=self.sampling,
+        )
+
+    def begin(self, output: Output, attempt: int) -> AnswerAttempt:
+        """Begin to read the reply."""
+        task = get_task(self.problem.task)
+        reference = split_reference(task, self.problem.reference)
+        lines = [0] * len(reference.lines)
+        for line in reference.atom_lines:
+            lines[line] += 1
+        output.emit(AnswerStarted(output.generation, self.problem.task, self.problem.position, attempt, tuple(lines)))
+        answer = LiveAnswer(task, reference, self.reading.vocabulary, thinking_open=self.reading.thinking_open)
+        return AnswerAttempt(self.name, reference, answer, output)
+
+
+class AnswerAttempt:
+    """Stores and announces tokens and units of one reply as they come.
+
+    Args:
+        name: of the job.
+        reference: units of the right answer.
+        answer: reads the reply.
+        output: where everything goes.
+    """
+
+    def __init__(self, name: JobName, reference: ReferenceUnits, answer: LiveAnswer, output: Output) -> None:
+        self._name = name
+        self._reference = reference
+        self._answer = answer
+        self._output = output
+
+    def take(self, event: ReplyEvent) -> None:
+        """Take the next token."""
+        output = self._output
+        record, changes = self._answer.add(event)
+        output.store.add_tokens(output.generation, [record])
+        output.emit(TokenArrived(output.generation, record.position))
+        self._store_changes(changes)
+
+    def end(self, ending: Ending) -> None:
+        """End the reply: the last units, the missing ones, the answer's status."""
+        answer, output, stop_reason = self._answer, self._output, ending.stop_reason
+        status = answer_status(stop_reason, answer.extraction)
+        changes = answer.finish(cut=stop_reason != "end", count_missing=status not in LEFT_OUT)
+        # Ending changes the extraction of a reply whose last characters were ambiguous.
+        status = answer_status(stop_reason, answer.extraction)
+        self._store_changes(changes)
+        output.store.end_generation(
+            output.generation,
+            GenerationEnd(
+                reply=answer.reply,
+                stop_reason=stop_reason,
+                extraction=answer.extraction,
+                answer_status=status,
+                error=ending.message if stop_reason in {"failed", "context"} else None,
+                prompt_seconds=ending.prompt_seconds,
+                decode_seconds=ending.decode_seconds,
+            ),
+        )
+        output.emit(
+            AnswerFinished(
+                generation=output.generation,
+                task=self._name.task,
+                position=self._name.position,
+                answer_status=status,
+                correct=answer.correct_atoms,
+                generated=answer.generated_atoms,
+                reference=len(self._reference.atoms),
+                tokens=answer.tokens,
+            )
+        )
+
+    def _store_changes(self, changes: ScoredChanges) -> None:
+        output = self._output
+        if changes.withdrawn:
+            output.store.withdraw_units(output.generation, self._answer.revision)
+            output.emit(UnitsWithdrawn(output.generation, self._answer.revision))
+        if changes.units:
+            output.store.add_units(output.generation, changes.units)
+            for unit in changes.units:
+                if unit.kind != "generation":
+                    output.emit(_scored(output.generation, self._name.task, unit))
+
+
+def answer_sampling(plan: SamplingPlan, content_id: str) -> Sampling:
+    """Give each problem a generator of its own, so that its tokens do not depend on the others.
+
+    Args:
+        plan: how tokens are chosen.
+        content_id: of the problem.
+    """
+    return seeded_sampling(plan, derive_seed("sampler", plan.seed, content_id))
+
+
+def seeded_sampling(plan: SamplingPlan, seed: int) -> Sampling:
+    """Return how one sequence chooses its tokens.
+
+    Args:
+        plan: temperature and what cuts the distribution.
+        seed: of the sequence's own generator.
+    """
+    return Sampling(temperature=plan.temperature, top_k=plan.top_k, top_p=plan.top_p, min_p=plan.min_p, seed=seed)
+
+
+def _scored(generation: int, task: str, unit: UnitRecord) -> AtomScored:
+    confidences = {
+        name: value for name, value in zip(CONFIDENCE_FUNCTIONS, unit.confidences, strict=True) if value is not None
+    }
+    return AtomScored(
+        generation=generation,
+        task=task,
+        kind=unit.kind,
+        index=unit.index,
+        line=unit.line if unit.line is not None else 0,
+        text=unit.text,
+        reference=unit.reference,
+        status=unit.status,
+        confidences=confidences,
+    )
