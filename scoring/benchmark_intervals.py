@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from scoring.calibration_error import BINS
 from scoring.metrics import METRICS
+from scoring.pair_counts import auroc_in_draws
 from scoring.scored_units import FloatArray, IntArray, SortedColumns
 
 OF_BINS: tuple[str, ...] = ("ece", "mce", "brier_reliability", "brier_resolution")
@@ -35,28 +36,22 @@ RESAMPLED: tuple[str, ...] = (
 )
 """The metrics that have an interval here; the others are no sums over generations or pairs of generations."""
 
-LARGEST_PAIR_TABLE = 4_000_000
-MOST_PAIRED_GENERATIONS = 250
-"""Units times generations, and generations, up to which units are paired by generation; beyond, draws are summed.
 
-1,000 draws of 12,500 units in 250 generations: 0.13 s paired, 0.36 s by draws.
-"""
-
-BATCH_CELLS = 4_000_000
-"""Draws times units held in memory at a time beyond that."""
-
-
-def draw_generations(generations: int, draws: int, generator: np.random.Generator) -> FloatArray:
+def draw_generations(
+    generations: int, draws: int, generator: np.random.Generator, drawn: int | None = None
+) -> FloatArray:
     """Return how often each generation counts in each resample, shape ``(draws, generations)``.
 
     Args:
         generations: number of generations of one task.
         draws: number of resamples, at least 0.
         generator: the only source of chance.
+        drawn: generations in a resample; as many as there are by default.
     """
     if not generations:
         return np.zeros((draws, 0))
-    return generator.multinomial(generations, np.full(generations, 1.0 / generations), size=draws).astype(np.float64)
+    number = generations if drawn is None else drawn
+    return generator.multinomial(number, np.full(generations, 1.0 / generations), size=draws).astype(np.float64)
 
 
 def resampled_metrics(
@@ -67,6 +62,7 @@ def resampled_metrics(
     *,
     probability: bool = True,
     names: Iterable[str] = RESAMPLED,
+    fold: IntArray | None = None,
 ) -> dict[str, FloatArray]:
     """Return each metric in each resample, shape ``(draws,)``, NaN where it is undefined, ``inf`` where infinite.
 
@@ -79,6 +75,8 @@ def resampled_metrics(
         draws: from `draw_generations`.
         probability: whether confidences mean probabilities; without, metrics that need them are left out.
         names: some of `RESAMPLED`.
+        fold: of each unit, shape ``(n,)``, for values of maps that are not strictly rising: ``auroc`` and ``prr`` then
+            count pairs inside folds only, as `scoring.cross_fitting.calibrated_metrics`.
     """
     wanted = [name for name in names if probability or not METRICS[name].needs_probability]
     count = draws.shape[1]
@@ -106,7 +104,7 @@ def resampled_metrics(
         found["nll"] = np.where(infinite > 0.0, np.inf, _ratio(drawn(losses), units))
     if {"auroc", "auroc_micro", "prr"} & set(wanted):
         columns = SortedColumns.from_columns(confidence, correct, generation)
-        area = _auroc(confidence, right, generation, draws)
+        area = auroc_in_draws(confidence, right, generation, draws, fold)
         found |= {"auroc": area, "auroc_micro": _micro(columns, generation, draws), "prr": 2.0 * area - 1.0}
     return {name: found[name] for name in wanted}
 
@@ -168,45 +166,3 @@ def _micro(columns: SortedColumns, generation: IntArray, draws: FloatArray) -> F
     # SortedColumns numbers the generations that occur; draws hold all of the task.
     weights = draws[:, np.unique(generation)[columns.ranked]]
     return _ratio(weights @ columns.ranking.auroc, weights.sum(axis=1))
-
-
-def _auroc(confidence: FloatArray, right: FloatArray, generation: IntArray, draws: FloatArray) -> FloatArray:
-    order = np.argsort(confidence, kind="stable")
-    scores, right, owner = confidence[order], right[order], generation[order]
-    starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1]))) if scores.size else np.zeros(0, int)
-    if draws.shape[1] <= MOST_PAIRED_GENERATIONS and scores.size * draws.shape[1] <= LARGEST_PAIR_TABLE:
-        ordered, rights, wrongs = _by_pairs(right, owner, starts, draws)
-    else:
-        ordered, rights, wrongs = _by_draws(right, owner, starts, draws)
-    return _ratio(ordered, rights * wrongs)
-
-
-def _by_pairs(
-    right: FloatArray, owner: IntArray, starts: IntArray, draws: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return rightly ordered pairs, right and wrong units of each resample, from the pairs of every two generations."""
-    count = draws.shape[1]
-    tie = np.zeros(right.size, dtype=np.int64)
-    tie[starts[1:]] = 1
-    place = np.cumsum(tie) * count + owner
-    rights = np.bincount(place, weights=right, minlength=starts.size * count).reshape(starts.size, count)
-    wrongs = np.bincount(place, weights=1.0 - right, minlength=starts.size * count).reshape(starts.size, count)
-    pairs = rights.T @ (np.cumsum(wrongs, axis=0) - 0.5 * wrongs)
-    ordered: FloatArray = ((draws @ pairs) * draws).sum(axis=1)
-    return ordered, draws @ rights.sum(axis=0), draws @ wrongs.sum(axis=0)
-
-
-def _by_draws(
-    right: FloatArray, owner: IntArray, starts: IntArray, draws: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the same by going through the sorted units of each resample."""
-    step = max(1, BATCH_CELLS // right.size)
-    parts = []
-    for first in range(0, draws.shape[0], step):
-        weights = draws[first : first + step][:, owner]
-        rights = np.add.reduceat(weights * right, starts, axis=1)
-        wrongs = np.add.reduceat(weights * (1.0 - right), starts, axis=1)
-        below = np.cumsum(wrongs, axis=1) - 0.5 * wrongs
-        parts.append(((rights * below).sum(axis=1), rights.sum(axis=1), wrongs.sum(axis=1)))
-    ordered, right_units, wrong_units = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return ordered, right_units, wrong_units

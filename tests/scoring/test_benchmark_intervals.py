@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scoring import benchmark_intervals
+from scoring import pair_counts
 from scoring.benchmark_intervals import (
     RESAMPLED,
     draw_generations,
@@ -26,12 +26,12 @@ def table(
     return confidence, correct, generator.integers(0, generations, units), draw_generations(generations, 25, generator)
 
 
-@pytest.mark.parametrize("largest", [benchmark_intervals.LARGEST_PAIR_TABLE, 0])
+@pytest.mark.parametrize("largest", [pair_counts.LARGEST_PAIR_TABLE, 0])
 @pytest.mark.parametrize(("units", "generations"), [(200, 11), (40, 30), (3, 2), (1, 4)])
 def test_equals_metrics_of_the_drawn_units(
     monkeypatch: pytest.MonkeyPatch, units: int, generations: int, largest: int
 ) -> None:
-    monkeypatch.setattr(benchmark_intervals, "LARGEST_PAIR_TABLE", largest)
+    monkeypatch.setattr(pair_counts, "LARGEST_PAIR_TABLE", largest)
     confidence, correct, generation, draws = table(units, generations, units)
     found = resampled_metrics(confidence, correct, generation, draws)
     assert tuple(found) == RESAMPLED
