@@ -1,15 +1,17 @@
 """What every area uses: the tiers, a clean home, and scripted models that answer the project's own problems.
 
-A test is *quick* (`make quick`) if it starts neither the app nor a model nor a child process.  All of `QUICK_AREAS` is,
-but for tests marked ``process``; elsewhere a file says so with ``pytestmark = pytest.mark.quick``.  A quick test that
-starts a process fails.  Tests marked ``soak`` repeat for hours and run only when asked for (`make soak`).
+A test is *quick* (`make quick`) if it starts neither the app nor a model nor a child process: in `QUICK_AREAS`, and in
+files that say ``pytestmark = pytest.mark.quick``, every test that is not marked ``process``.  A quick test that starts
+a process fails.  Tests marked ``soak`` repeat for hours and run only when asked for (`make soak`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -39,11 +41,19 @@ hypothesis.settings.register_profile("test", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("soak", deadline=None, print_blob=True, max_examples=10_000)
 hypothesis.settings.load_profile("test")
 
+# A program that was started with & ignores Ctrl+C, and so would every child whose stopping is tested.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 _running: list[pytest.Item] = []
 
 
+def _is_quick(item: pytest.Item) -> bool:
+    return item.get_closest_marker("quick") is not None and item.get_closest_marker("process") is None
+
+
 def _refuse_processes(event: str, _arguments: tuple[object, ...]) -> None:
-    if event in PROCESS_EVENTS and _running and _running[-1].get_closest_marker("quick"):
+    if event in PROCESS_EVENTS and _running and _is_quick(_running[-1]):
         raise AssertionError(f"a quick test starts a process ({event}): mark it `process`, or its file not `quick`")
 
 
@@ -55,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     here = Path(__file__).parent
     for item in items:
         area = item.path.relative_to(here).parts[0] if item.path.is_relative_to(here) else ""
-        if area in QUICK_AREAS and not any(item.iter_markers("process")):
+        if area in QUICK_AREAS:
             item.add_marker("quick")
     if "soak" not in config.getoption("markexpr"):
         soaking = [item for item in items if item.get_closest_marker("soak")]

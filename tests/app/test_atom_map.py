@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.app.row_flow import gaps as line_gaps
 from salt_tui.app.row_flow import row_starts
 from tests.app.unit_events import answer_events, scored, started, state_of
+
+pytestmark = pytest.mark.quick
 
 
 def rows(atom_map: AtomMap) -> list[tuple[str | None, tuple[int, ...]]]:

@@ -9,6 +9,8 @@ from rich.cells import cell_len
 
 from salt_tui.app.atom_sentence import DescribedUnit, heading, sentence
 
+pytestmark = pytest.mark.quick
+
 WRONG = DescribedUnit(
     task="maze", answer=9, kind="atom", index=3, line=0, column=3, text="18", reference="−18", status="wrong",
     function="max_probability", value=0.97, surer_than=0.92,

@@ -11,6 +11,8 @@ import pytest
 from salt_tui.app.answer_cells import FUNCTIONS, AnswerCells
 from salt_tui.app.atom_map import AtomMap
 
+pytestmark = pytest.mark.quick
+
 ANSWERS = 1_000
 ATOMS = 1_000
 WIDTH = 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from salt_tui.runner.events import AnswerRetried, Notice, RunEnded, UnitsWithdra
 from salt_tui.store.unit_stream import AnswerUnits, UnitArrays
 from scoring.labels import UNIT_STATUSES
 from tests.app.unit_events import answer_events, scored, started, state_of
+
+pytestmark = pytest.mark.quick
 
 
 def test_atoms_and_lines_are_kept_with_what_was_said() -> None:

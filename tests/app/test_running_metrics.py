@@ -12,6 +12,8 @@ from salt_tui.app.running_metrics import Choice, RunningMeasurement, copy_units,
 from scoring.metrics import evaluate_metrics
 from tests.app.unit_events import answer_events, scored, started, state_of
 
+pytestmark = pytest.mark.quick
+
 ATOMS = Choice("atom", "max_probability", None)
 
 

@@ -11,6 +11,8 @@ import pytest
 from salt_tui.cli import run_command_line
 from scoring.calibrators import CALIBRATORS
 
+pytestmark = pytest.mark.quick
+
 CASES = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text(encoding="utf-8"))["calibrators"][
     "cases"
 ]

@@ -11,6 +11,8 @@ import pytest
 
 from salt_tui.cli import run_command_line
 
+pytestmark = pytest.mark.quick
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text(encoding="utf-8"))["metrics"]
 NAMES = [
     "n", "accuracy", "ece", "mce", "ace", "smooth_ece", "brier", "brier_reliability", "brier_resolution",

@@ -10,6 +10,8 @@ import pytest
 
 from salt_tui.cli import run_command_line
 
+pytestmark = pytest.mark.quick
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text(encoding="utf-8"))
 UNITS = sorted({(case["unit"], case["aligned"]) for case in GOLDEN["answers"]["cases"]})
 

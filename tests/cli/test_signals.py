@@ -9,6 +9,8 @@ import pytest
 
 from salt_tui.commands.run import StopSignals
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
 def test_an_ignored_signal_stays_ignored(number: signal.Signals) -> None:

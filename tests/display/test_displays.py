@@ -27,6 +27,8 @@ from salt_tui.runner.events import (
     UnitsWithdrawn,
 )
 
+pytestmark = pytest.mark.quick
+
 STARTED = RunStarted(
     run=7,
     model="m · llama 135M",

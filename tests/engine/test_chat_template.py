@@ -12,6 +12,8 @@ from salt_tui.engine.chat_template import ChatTemplate, ChatTemplateError, rende
 from salt_tui.engine.engine import ChatTurn
 from salt_tui.engine.gguf_header import read_header
 
+pytestmark = pytest.mark.quick
+
 DATE = "2026-04-24"
 SYSTEM = ChatTurn("system", "Copy it.")
 USER = ChatTurn("user", "AT")

@@ -15,6 +15,8 @@ from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.statistics import Logits
 from salt_tui.engine.streams import DecodeError
 
+pytestmark = pytest.mark.quick
+
 VOCABULARY = 50
 END = 49
 

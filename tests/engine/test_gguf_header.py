@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from salt_tui.engine.gguf_header import FILE_TYPES, TENSOR_TYPES, HeaderError, read_header
 
+pytestmark = pytest.mark.quick
+
 MAGIC = b"GGUF"
 
 

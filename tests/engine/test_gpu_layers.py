@@ -19,6 +19,8 @@ from salt_tui.engine.gpu_layers import (
     layers_that_fit,
 )
 
+pytestmark = pytest.mark.quick
+
 
 def tensor(name: str, size: int | None) -> TensorInfo:
     return TensorInfo(name, (1,), "F32", 0, size)

@@ -6,6 +6,8 @@ import pytest
 
 from salt_tui.engine.interruption import InterruptedWork, Interruption
 
+pytestmark = pytest.mark.quick
+
 
 def flag(interruption: Interruption) -> bytes:
     return ctypes.string_at(interruption.address)

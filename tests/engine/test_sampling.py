@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from salt_tui.engine.engine import Sampling
 from salt_tui.engine.sampling import Sampler, choose
 
+pytestmark = pytest.mark.quick
+
 
 def plain(logits: list[float], sampling: Sampling, draw: float) -> int:
     """Choose with sorted lists: top-k, top-p, min-p, temperature, then the first whose sum exceeds the draw."""

@@ -9,6 +9,8 @@ import pytest
 from salt_tui.engine.engine import ALTERNATIVES
 from salt_tui.engine.statistics import Distribution, Statistics
 
+pytestmark = pytest.mark.quick
+
 SIZES = (49_152, 151_936, 262_144)
 
 

@@ -27,6 +27,8 @@ from salt_tui.engine.engine import (
     Token,
 )
 
+pytestmark = pytest.mark.quick
+
 BUILD = Build("llama.cpp", {"numpy": "2"}, True, (Device("CUDA0", "a card", "gpu", None, 3),), "AVX2 = 1")
 MESSAGES: list[wire.Message] = [
     wire.DescribeBuild(),

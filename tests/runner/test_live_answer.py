@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from salt_tui.store.records import UnitRecord
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from tasks.answer import split_reference
 from tasks.registry import get_task
+
+pytestmark = pytest.mark.quick
 
 TASK = get_task("dna_translation")
 REFERENCE = split_reference(TASK, "AAA CCC GGG")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from salt_tui.runner.plan import (
     Environment,
     RunPlan,
@@ -14,6 +16,8 @@ from salt_tui.runner.plan import (
     device_in_words,
     differences,
 )
+
+pytestmark = pytest.mark.quick
 
 TASK = TaskPlan("maze", 1, "easy", {"rows": "3..5"}, "regular", 3, ("e",), ("a", "b"), 90)
 PLAN = RunPlan("0f", "{{ x }}", {"enable_thinking": False}, "2026-01-02", 1, 2, (TASK,), SamplingPlan(), 512, 4)

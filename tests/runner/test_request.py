@@ -12,6 +12,8 @@ from salt_tui.runner.request import EngineOptions, RunRequest, check_request, re
 from salt_tui.usage_error import UsageError
 from tasks.task import IntegerRange
 
+pytestmark = pytest.mark.quick
+
 REQUEST = RunRequest("m", ("kronecker_product", "dna_translation"), "trivial", 3, 1)
 
 

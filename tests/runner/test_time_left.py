@@ -19,6 +19,8 @@ from salt_tui.runner.events import (
 )
 from salt_tui.runner.time_left import TimeLeft
 
+pytestmark = pytest.mark.quick
+
 SECONDS_PER_TOKEN = 0.1
 
 

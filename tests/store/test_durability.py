@@ -69,6 +69,7 @@ def check(path):
     return len(rows)
 
 
+@pytest.mark.process
 def test_a_writer_killed_at_any_moment_leaves_no_half_answer_marked_done(path, model, run_record, problem):
     answers = 400
     run = new_run(path, model, run_record, problem, answers)
@@ -93,6 +94,7 @@ def test_a_writer_killed_at_any_moment_leaves_no_half_answer_marked_done(path, m
     assert (listing.state, listing.answers_done) == ("finished", answers)
 
 
+@pytest.mark.process
 def test_a_full_disk_is_one_line_and_nothing_is_half_written(path, model, run_record, problem):
     run = new_run(path, model, run_record, problem, 400)
     script = "import sys\n" + LIMITED + "from salt_tui.store.errors import StoreError\ntry:\n"
@@ -113,6 +115,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_half_written(path, model, run_re
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+@pytest.mark.process
 def test_a_disk_without_space_keeps_what_was_committed_and_goes_on_when_there_is_room(
     tmp_path, model, run_record, problem, token, end
 ):
@@ -221,6 +224,7 @@ def test_a_lock_that_outlasts_a_claimed_run_is_one_failure_and_the_way_out_is_sh
         store.create_run(model(sha256="c" * 64), (b"x",), run_record(), [])
 
 
+@pytest.mark.process
 def test_two_programs_may_create_one_file_at_once(path):
     script = "import sys; from salt_tui.store.store import open_store; open_store(sys.argv[1]).close()"
     both = [subprocess.Popen([sys.executable, "-c", script, str(path)]) for _ in range(3)]

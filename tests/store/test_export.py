@@ -220,6 +220,7 @@ def mounted(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a disk")
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+@pytest.mark.process
 def test_a_read_only_disk_is_named_with_the_users_target(path, filled, mounted, suffix):
     subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
     target = mounted / f"run{suffix}"
@@ -233,6 +234,7 @@ def test_a_read_only_disk_is_named_with_the_users_target(path, filled, mounted, 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".db"])
+@pytest.mark.process
 def test_a_full_disk_is_named_with_the_users_target_and_nothing_to_resume(path, filled, mounted, suffix):
     status = os.statvfs(mounted)
     (mounted / "ballast").write_bytes(b"x" * status.f_bavail * status.f_frsize)

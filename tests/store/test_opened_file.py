@@ -73,6 +73,7 @@ def test_a_link_that_leads_elsewhere_is_another_file(tmp_path, model, run_record
         store.close()
 
 
+@pytest.mark.process
 def test_what_other_programs_may_do_to_a_file_raises_no_alarm(path, create, store, token):
     run = create()
     store.claim(run)
@@ -106,6 +107,7 @@ def left_over(path, model, run_record, problem, monkeypatch):
     return run
 
 
+@pytest.mark.process
 def test_a_lease_that_could_not_be_given_back_holds_up_only_other_processes(path, left_over):
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT state, lease_pid IS NULL FROM run").fetchall() == [("running", 0)]

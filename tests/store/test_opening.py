@@ -242,6 +242,7 @@ print(json.dumps(answers))
 """
 
 
+@pytest.mark.process
 def test_a_folder_without_write_permission_is_one_line_and_can_be_read():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()

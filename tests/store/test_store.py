@@ -276,6 +276,7 @@ def test_a_run_held_by_a_live_process_cannot_be_claimed_or_deleted(store, create
     store.release(run, "finished")
 
 
+@pytest.mark.process
 def test_the_lease_of_a_dead_process_is_taken_over(store, create, path):
     run = create()
     script = (

@@ -6,15 +6,13 @@ import pytest
 
 from tasks.draws import derive_seed
 from tasks.parameters import (
-    canonical_parameters,
-    format_parameter,
     level_parameters,
     validate_parameters,
 )
 from tasks.problems import draw_problem, draw_problems
 from tasks.prompts import worked_examples
 from tasks.registry import TASKS
-from tasks.task import DIFFICULTIES, IntegerRange, ParameterError
+from tasks.task import IntegerRange, ParameterError
 
 DNA = TASKS["dna_translation"]
 WORDS = TASKS["words_collection"]
@@ -55,17 +53,6 @@ def test_an_exhausted_level_stops_and_says_so() -> None:
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(ParameterError, match="at least 1"):
         draw_problems(DNA, "easy", level_parameters(DNA, "easy"), 1, 0, 0)
-
-
-@pytest.mark.parametrize("level", DIFFICULTIES)
-@pytest.mark.parametrize("name", TASKS)
-def test_every_level_is_valid_and_survives_the_command_line(name: str, level: str) -> None:
-    task = TASKS[name]
-    parameters = level_parameters(task, level)
-    validate_parameters(task, parameters)
-    overrides = [f"{key}={format_parameter(value)}" for key, value in parameters.items()]
-    assert level_parameters(task, level, overrides[::-1]) == parameters
-    assert canonical_parameters(dict(reversed(parameters.items()))) == canonical_parameters(parameters)
 
 
 def test_overrides_are_read() -> None:

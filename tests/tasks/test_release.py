@@ -22,6 +22,7 @@ ROWS = {
 }
 
 
+@pytest.mark.process  # code runs its functions in a process of its own
 @pytest.mark.parametrize("name", ROWS)
 def test_solvers_reproduce_every_reference_of_the_release(name: str) -> None:
     path = REPRODUCTION / f"{name}.jsonl"

@@ -1,21 +1,21 @@
-"""Words Collection: vetted lists, golden hashes, a second solver, case and punctuation, texts that are no problem."""
+"""Words Collection: vetted lists, a second solver, case and punctuation, texts that are no problem."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import string
+from functools import partial
 from itertools import permutations
 from random import Random
 
 import pytest
 
-from tasks.draws import derive_seed
 from tasks.parameters import integer_range, level_parameters
 from tasks.prompts import worked_examples
-from tasks.task import DIFFICULTIES, Problem, ProblemTextError
+from tasks.task import DIFFICULTIES, ProblemTextError
 from tasks.word_lists import CATEGORIES, FILLER_SENTENCES, LIST_SENTENCES
 from tasks.words_collection import WordsCollection
+from tests.tasks import drawing
 
 TASK = WordsCollection()
 MEMBERS = [member for category in CATEGORIES.values() for member in category.members]
@@ -24,22 +24,12 @@ SENTENCES = [
     *LIST_SENTENCES,
     *(sentence for category in CATEGORIES.values() for sentence in category.sentences),
 ]
-GOLDEN = {
-    "trivial": "489782570fccb052",
-    "easy": "4f8e66e9a06ce579",
-    "medium": "95b8581b1b9eef0e",
-    "hard": "905f3fbfdee8844b",
-    "paper": "164e15441cbde2cd",
-}
 AMBIGUOUS = (
     "may march orange turkey august china chile georgia jordan mercury copper lead organ drum bear seal crane date"
 )
 
 
-def draw(level: str, index: int) -> Problem:
-    seed = derive_seed("test", TASK.name, level, index)
-    text, reference = TASK.generate(Random(seed), TASK.levels[level])
-    return Problem(TASK.name, text, reference, level, seed)
+draw = partial(drawing.draw, TASK)
 
 
 def collect_by_stripping(text: str) -> list[str]:
@@ -76,13 +66,6 @@ def test_sentences_have_the_slots_they_should_and_no_asterisks() -> None:
     assert {sentence.count("{}") for sentence in LIST_SENTENCES} == {2}
     assert {s.count("{}") for category in CATEGORIES.values() for s in category.sentences} == {1}
     assert not any("*" in sentence or "\n" in sentence for sentence in SENTENCES)
-
-
-@pytest.mark.parametrize("level", DIFFICULTIES)
-def test_same_seed_gives_the_same_problem_on_every_platform(level: str) -> None:
-    problems = [draw(level, index) for index in range(20)]
-    content = "\0".join(part for problem in problems for part in (problem.text, problem.reference))
-    assert hashlib.sha256(content.encode()).hexdigest()[:16] == GOLDEN[level]
 
 
 @pytest.mark.parametrize("level", DIFFICULTIES)
