@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -15,6 +16,25 @@ EIGHT_TASKS = (
     "arc_grid", "maze",
 )  # fmt: skip
 NO_CONFIDENCE = (None,) * 9
+
+ENVIRONMENT = {
+    "program_version": "0.1.0",
+    "python_version": "3.11",
+    "engine": "llama.cpp",
+    "versions": {},
+    "devices": ["CPU"],
+    "requested_gpu_layers": "auto",
+    "gpu_layers": 0,
+    "gpu_refused": False,
+    "threads": 2,
+    "batch": 512,
+    "micro_batch": 512,
+    "key_type": "f16",
+    "value_type": "f16",
+    "flash_attention": False,
+    "exactness": {},
+    "exact": True,
+}
 
 
 def store_run(
@@ -49,7 +69,7 @@ def store_run(
     model = ModelRecord(
         "a" * 64, "tiny", "/models/tiny.gguf", 1000, "llama 1M Q4_1", "llama", "Q4_1", 10**6, 256, 2048, None, "{}"
     )
-    plan = RunRecord('{"limit": 1}', "plan-hash", "{}", "environment-hash", True, ())
+    plan = RunRecord(json.dumps(_plan(problems)), "plan-hash", json.dumps(ENVIRONMENT), "environment-hash", True, ())
     with open_store(path) as store:
         run = store.create_run(model, tuple(bytes([value]) for value in range(256)), plan, problems)
         store.claim(run)
@@ -69,6 +89,35 @@ def store_run(
             store.end_generation(generation, GenerationEnd(b"A", "end", "fenced", "complete", None, 0.1, 0.2))
         store.release(run, "finished")
     return run
+
+
+def _plan(problems: Sequence[ProblemRecord]) -> dict[str, object]:
+    tasks = [
+        {
+            "task": task,
+            "prompt_version": 1,
+            "difficulty": "easy",
+            "parameters": {},
+            "method": "regular",
+            "shots": 3,
+            "example_ids": [],
+            "problem_ids": [problem.content_id for problem in problems if problem.task == task],
+            "max_tokens": 256,
+        }
+        for task in dict.fromkeys(problem.task for problem in problems)
+    ]
+    return {
+        "model_sha256": "a" * 64,
+        "template": None,
+        "template_options": {},
+        "date": "2026-11-30",
+        "seed": 1,
+        "limit": len(problems) // len(tasks),
+        "tasks": tasks,
+        "sampling": {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 0},
+        "context": 512,
+        "width": 4,
+    }
 
 
 def _status(random: Random, place: float) -> str:

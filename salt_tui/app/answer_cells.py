@@ -1,4 +1,4 @@
-"""One answer as a map shows it, compact: 41 bytes for an atom, so that a million of them fit."""
+"""One answer as a map shows it, compact: 77 bytes for an atom, so that a million of them fit."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ FUNCTIONS: tuple[str, ...] = tuple(CONFIDENCE_FUNCTIONS)
 COLUMNS = {name: column for column, name in enumerate(FUNCTIONS)}
 STATUS_CODES: dict[str, int] = {status: code for code, status in enumerate(UNIT_STATUSES)}
 
-_LARGEST = 3.4e38  # of a single-precision number; perplexities can be larger
-
 
 class UnitCells:
     """The units of one kind of one answer, in order of index.
@@ -31,7 +29,7 @@ class UnitCells:
         statuses: one code of `STATUS_CODES` per unit.
         lines: the 0-based line that each unit stands on.
         lengths: units of each line that is shown, in order; all together where the units are the lines.
-        values: `FUNCTIONS` per unit, NaN for undefined, single precision.
+        values: `FUNCTIONS` per unit, NaN for undefined; doubles, so that no two tie that the report tells apart.
         texts: what was said and what is right, while the answer is being written; None when only the store knows.
 
     Args:
@@ -45,7 +43,7 @@ class UnitCells:
         self.statuses = bytearray()
         self.lines = array("H")
         self.lengths = array("I")
-        self.values = array("f")
+        self.values = array("d")
         self.texts: list[tuple[str | None, str | None]] | None = None
         self._one_line = kind == "line"
         self._starts = array("I")
@@ -64,7 +62,7 @@ class UnitCells:
             self.lengths.append(1)
         self.statuses.append(STATUS_CODES[status])
         self.lines.append(line)
-        self.values.extend([math.nan if value is None else min(value, _LARGEST) for value in values])
+        self.values.extend([math.nan if value is None else value for value in values])
 
     def fill(self, statuses: NDArray[np.uint8], lines: NDArray[np.int64], values: NDArray[np.float64]) -> None:
         """Take the units of a finished answer at once, as `add` would one after the other.
@@ -80,7 +78,7 @@ class UnitCells:
         self.statuses = bytearray(statuses.tobytes())
         self.lines = array("H", lines.tobytes())
         self.lengths = array("I", (end - start for start, end in zip([0, *starts], ends, strict=False)))
-        self.values = array("f", np.minimum(values, _LARGEST).astype(np.float32).tobytes())
+        self.values = array("d", values.astype(np.float64).tobytes())
 
     def row_starts(self, width: int) -> array[int]:
         """Return the first unit of every row of ``width`` cells; empty without units.
@@ -121,7 +119,7 @@ class UnitCells:
         self.statuses.clear()
         self.lines = array("H")
         self.lengths = array("I")
-        self.values = array("f")
+        self.values = array("d")
         self._starts = array("I")
         self._starts_of = (0, 0)
         if self.texts is not None:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from salt_tui.app.answer_cells import COLUMNS, KINDS, STATUS_CODES, AnswerCells, UnitCells
+import numpy as np
+
+from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, KINDS, STATUS_CODES, AnswerCells, UnitCells
 from salt_tui.app.row_flow import gaps
 from salt_tui.app.shade_scale import SHADE_SCALES
-from salt_tui.app.surest_wrong import surest_wrong
+from salt_tui.measure.surest_wrong import surest_wrong
 from salt_tui.palette import GROUP, SHADES
-from scoring.confidence import HEADLINE_FUNCTION
+from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 
 _CACHED_ANSWERS = 256
 _RIGHT = STATUS_CODES["correct"]
@@ -268,10 +271,24 @@ class AtomMap:
         asked = (self.version, self._kind, self._function, self.task, count)
         if self._surest is None or self._surest[0] != asked:
             numbers = [n for n, answer in enumerate(self.answers) if self.task in {None, answer.task}]
-            cells = [self.answers[number].units[self._kind] for number in numbers]
-            found = surest_wrong(cells, self._function, count)
-            self._surest = asked, [Place(numbers[answer], unit) for answer, unit in found]
+            self._surest = asked, self._find_surest_wrong(numbers, count)
         return self._surest[1]
+
+    def _find_surest_wrong(self, numbers: Sequence[int], count: int) -> list[Place]:
+        """Join the column of the present function and look through it; the other columns are not read."""
+        cells = [self.answers[number].units[self._kind] for number in numbers]
+        starts = np.cumsum([0, *(len(units) for units in cells)])
+        surety = np.empty(int(starts[-1]), dtype=np.float64)
+        column = COLUMNS[self._function]
+        for start, units in zip(starts.tolist(), cells, strict=False):
+            surety[start : start + len(units)] = np.frombuffer(units.values)[column :: len(FUNCTIONS)]
+        if not CONFIDENCE_FUNCTIONS[self._function].higher_is_confident:
+            np.negative(surety, out=surety)
+        statuses = np.frombuffer(b"".join(units.statuses for units in cells), dtype=np.uint8)
+        places = surest_wrong(statuses, surety, count)
+        answers = np.searchsorted(starts, places, side="right") - 1
+        found = zip(answers.tolist(), (places - starts[answers]).tolist(), strict=True)
+        return [Place(numbers[answer], unit) for answer, unit in found]
 
     # --- layout -------------------------------------------------------------------------------------------------
 

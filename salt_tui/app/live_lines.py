@@ -12,9 +12,9 @@ from salt_tui.app.atom_sentence import fit
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.row_flow import CURSOR_ROW
 from salt_tui.app.run_session import CANCELLABLE, RunSession
-from salt_tui.app.running_metrics import Measured
 from salt_tui.app.shade_scale import SHADE_SCALES
 from salt_tui.display.run_view import TaskView, clock
+from salt_tui.measure.running import Measured
 from salt_tui.visible_text import visible
 from scoring.value import Value
 

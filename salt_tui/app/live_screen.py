@@ -23,8 +23,8 @@ from salt_tui.app.atom_sentence import fit, heading, sentence
 from salt_tui.app.dialogs import Question
 from salt_tui.app.key_footer import KeyFooter
 from salt_tui.app.run_session import RunSession
-from salt_tui.app.running_metrics import Measured
 from salt_tui.app.size_cover import SizeCover
+from salt_tui.measure.running import Measured
 from salt_tui.palette import SHADES, DrawingMode, draw_cell
 from salt_tui.visible_text import visible
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from salt_tui.app.answer_cells import COLUMNS
 from salt_tui.app.atom_map import Place
 from salt_tui.app.atom_sentence import DescribedUnit
+from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import Changes, LiveState
-from salt_tui.app.running_metrics import Choice, Measured, RunningMeasurement
 from salt_tui.commands.failures import describe_failure
 from salt_tui.engine.process import read_log_tail
+from salt_tui.measure.running import Choice, Measured, RunningMeasurement, RunningUnits
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.errors import EnvironmentChangedError
@@ -239,7 +240,12 @@ class RunSession:
         """Begin to measure when it is time; a stored run is measured when all of it was read."""
         if not self.reading:
             atom_map = self.state.map
-            self._measurement.update(atom_map.answers, atom_map.version, self.choice, rest=self.computing)
+            answers = list(atom_map.answers)
+
+            def read(choice: Choice) -> RunningUnits:
+                return live_columns(answers, choice.kind, choice.function)
+
+            self._measurement.update(read, atom_map.version, self.choice, rest=self.computing)
 
     @property
     def measured(self) -> Measured | None:
@@ -247,7 +253,7 @@ class RunSession:
         return self._measurement.result(self.choice)
 
     @property
-    def precisions(self) -> dict[str, Value]:
+    def precisions(self) -> Mapping[str, Value]:
         """The last measured precision of every task, at the present granularity."""
         return self._measurement.precisions(self.state.map.kind)
 

@@ -1,8 +1,8 @@
-"""What a report says beside its rows: intervals of precision and recall, atoms or lines, the course of an answer."""
+"""What a report says beside its rows: atoms or lines, the course of an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,10 +18,7 @@ from scoring.analyses_position import (
     correctness_by_history,
     correctness_by_position,
 )
-from scoring.benchmark_intervals import draw_generations, mean_over_tasks_of_draws
 from scoring.confidence import HEADLINE_FUNCTION
-from scoring.cross_fitting import DEFAULT_SEED
-from scoring.intervals import Interval, interval_of
 from scoring.metrics import METRICS
 
 HISTORY_BINS = 5
@@ -44,19 +41,6 @@ class CourseOfAnswers:
     correctness: Curve
     calibration: Curve
     history: Curve
-
-
-@dataclass(frozen=True, slots=True)
-class RateIntervals:
-    """Intervals of precision or recall.
-
-    Attributes:
-        tasks: per task.
-        mean: of the mean over tasks; None without a task.
-    """
-
-    tasks: Mapping[str, Interval]
-    mean: Interval | None
 
 
 def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
@@ -82,35 +66,6 @@ def _named(curve: Curve, tasks: Sequence[str]) -> Curve:
     return replace(curve, tasks={tasks[int(code)]: values for code, values in curve.tasks.items()})
 
 
-def rate_intervals(columns: UnitColumns, draws: int) -> dict[str, RateIntervals]:
-    """Return intervals of ``precision`` and ``recall``, by drawing answers inside each task."""
-    generator = np.random.default_rng(DEFAULT_SEED)
-    resampled: dict[str, dict[str, np.ndarray]] = {"precision": {}, "recall": {}}
-    answers: dict[str, int] = {}
-    for code, task in enumerate(columns.task_names):
-        here = columns.task == code
-        numbers, answer = np.unique(columns.generation[here], return_inverse=True)
-        status = columns.status[here]
-        weights = draw_generations(numbers.size, draws, generator)
-        right, generated, wanted = (
-            weights @ np.bincount(answer, weights=chosen, minlength=numbers.size)
-            for chosen in (status == _CORRECT, status != _MISSING, status != _REDUNDANT)
-        )
-        answers[task] = int(numbers.size)
-        for rate, denominator in (("precision", generated), ("recall", wanted)):
-            resampled[rate][task] = np.divide(right, denominator, out=np.full(draws, np.nan), where=denominator > 0)
-    return {rate: _rate_intervals(tasks, answers) for rate, tasks in resampled.items()}
-
-
-def _rate_intervals(resampled: Mapping[str, np.ndarray], answers: Mapping[str, int]) -> RateIntervals:
-    tasks = {task: interval_of(values, generations=answers[task]) for task, values in resampled.items()}
-    known = {task: values for task, values in resampled.items() if not np.isnan(values).all()}
-    mean = None
-    if known:
-        mean = interval_of(mean_over_tasks_of_draws(known), generations=min(answers[task] for task in known))
-    return RateIntervals(tasks, mean)
-
-
 def mean_confidences(columns: UnitColumns) -> dict[str, float]:
     """Return the mean raw `HEADLINE_FUNCTION` of each task that has a unit in confidence metrics."""
     scores = columns.confidences[HEADLINE_FUNCTION]
@@ -128,6 +83,6 @@ def atoms_against_lines(rows: Sequence[ReportRow], metric: str) -> GranularityCo
     direction = METRICS[metric].higher_is_better
     if direction is None or not {"atom", "line"} <= found.keys():
         return None
-    tasks = [task for task in found["atom"].by_task if task in found["line"].by_task]
-    atoms, lines = ([found[unit].by_task[task][metric].value for task in tasks] for unit in ("atom", "line"))
+    tasks = [task for task in found["atom"].tasks if task in found["line"].tasks]
+    atoms, lines = ([found[unit].tasks[task].values[metric].value for task in tasks] for unit in ("atom", "line"))
     return compare_granularities(atoms, lines, tasks, higher_is_better=direction)

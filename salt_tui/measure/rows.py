@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from salt_tui.measure.draws import draws_of
 from salt_tui.measure.task_scores import (
     RAW,
     FloatArray,
@@ -24,11 +25,10 @@ from salt_tui.store.records import UnitKind
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
 from scoring.analyses_comparison import compare
-from scoring.benchmark_intervals import RESAMPLED, draw_generations, mean_over_tasks_of_draws
+from scoring.benchmark_intervals import RESAMPLED, mean_over_tasks_of_draws
 from scoring.calibrators import CALIBRATORS
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, mean_over_tasks
-from scoring.cross_fitting import DEFAULT_SEED
 from scoring.intervals import DRAWS, Interval, interval_of
 from scoring.metrics import METRICS
 from scoring.ranking import MicroAuroc
@@ -87,6 +87,25 @@ class RowChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRow:
+    """What one task contributes to a row.
+
+    Attributes:
+        n: units with a score.
+        answers: answers that these come from.
+        values: by name of `scoring.metrics.METRICS`.
+        intervals: over the answers of this task alone, for the metrics that were resampled and have a value.
+        inside: what micro AUROC is made of.
+    """
+
+    n: int
+    answers: int
+    values: Mapping[str, Value]
+    intervals: Mapping[str, Interval]
+    inside: MicroAuroc
+
+
+@dataclass(frozen=True, slots=True)
 class ReportRow:
     """Every metric of one confidence function and map at one granularity: means over tasks, each task equal.
 
@@ -98,9 +117,8 @@ class ReportRow:
         n: units of all tasks with a score.
         answers: answers that these units come from.
         values: by name of `scoring.metrics.METRICS`.
-        by_task: the same for every task.
+        tasks: what every task contributes.
         intervals: of the means, for the metrics that have one.
-        inside_answers: what micro AUROC is made of, per task.
         units_left_out: how many units are not in `n`, by reason; none where it is 0.
         notes: what the fits of the map had to say, with the task.
         winning_function: metrics in which this function is a winner at its granularity and map: by one-sided paired
@@ -118,9 +136,8 @@ class ReportRow:
     n: int
     answers: int
     values: Mapping[str, TaskMean]
-    by_task: Mapping[str, Mapping[str, Value]]
+    tasks: Mapping[str, TaskRow]
     intervals: Mapping[str, Interval]
-    inside_answers: Mapping[str, MicroAuroc]
     units_left_out: Mapping[str, int]
     notes: tuple[str, ...]
     winning_function: tuple[str, ...] = ()
@@ -152,9 +169,7 @@ def measure_rows(columns: UnitColumns, choice: RowChoice, parts: Sequence[Part] 
         ValueError: for the name of a map; names the nearest.
     """
     tasks = [task_units(columns, task) for task in columns.task_names]
-    generator = np.random.default_rng(DEFAULT_SEED)
-    # The same answers are drawn for every function and map, so that their intervals can be compared.
-    draws = {units.task: draw_generations(units.generations, choice.draws, generator) for units in tasks}
+    draws = {units.task: draws_of(units.task, units.generations, choice.draws) for units in tasks}
     return tuple(
         row
         for function in choice.functions
@@ -193,7 +208,8 @@ def _rows_of_function(
 ) -> list[ReportRow]:
     raw = {units.task: raw_scores(columns, units, function) for units in tasks}
     known = [
-        {task: _Cell.of(_part(scores, part), draws[task], choice) for task, scores in raw.items()} for part in parts
+        {task: _measure_task(_part(scores, part), draws[task], choice) for task, scores in raw.items()}
+        for part in parts
     ]
     rows = []
     for name in choice.maps[function]:
@@ -202,7 +218,7 @@ def _rows_of_function(
             cells = raw_cells
             if name != RAW:
                 cells = {
-                    task: _Cell.of_map(
+                    task: _measure_map(
                         _part(scores, part), draws[task], choice, raw_cells[task], scores.ranking is raw[task].ranking
                     )
                     for task, scores in mapped.items()
@@ -217,7 +233,7 @@ def _part(scores: TaskScores, part: Part) -> TaskScores:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What one task contributes to a row."""
+    """One task under one function and map, with its resamples, which no row keeps: those of all rows fill memory."""
 
     n: int
     answers: int
@@ -225,34 +241,42 @@ class _Cell:
     draws: Mapping[str, FloatArray]
     inside: MicroAuroc
 
-    @classmethod
-    def of(cls, scores: TaskScores, draws: FloatArray, choice: RowChoice) -> _Cell:
-        """Measure everything."""
-        return cls(
-            int(scores.correct.size),
-            int(np.unique(scores.generation).size),
-            measure(scores, choice.metrics),
-            resample(scores, draws, choice.resampled),
-            measure_inside_answers(scores),
-        )
+    def answers_behind(self, metric: str) -> int:
+        """Return the answers that a metric is a mean over: of micro AUROC those with right and wrong units."""
+        return self.inside.generations if metric == "auroc_micro" else self.answers
 
-    @classmethod
-    def of_map(cls, scores: TaskScores, draws: FloatArray, choice: RowChoice, raw: _Cell, same_order: bool) -> _Cell:
-        """Measure what a map changes; the metrics of the order are those of the raw scores where it keeps it."""
-        if scores.confidence is None or not same_order:
-            return cls.of(scores, draws, choice)
-        changed = replace(choice, metrics=tuple(name for name in choice.metrics if not METRICS[name].ranks_only))
-        values = {**raw.values, **measure(scores, changed.metrics)}
-        return cls(
-            raw.n,
-            raw.answers,
-            {name: values[name] for name in choice.metrics},
-            {
-                **{name: column for name, column in raw.draws.items() if METRICS[name].ranks_only},
-                **resample(scores, draws, changed.resampled),
-            },
-            raw.inside,
-        )
+    def row(self) -> TaskRow:
+        """Return the numbers with their intervals."""
+        intervals = {
+            metric: interval_of(drawn, generations=self.answers_behind(metric))
+            for metric, drawn in self.draws.items()
+            if self.values[metric].value is not None
+        }
+        return TaskRow(self.n, self.answers, self.values, intervals, self.inside)
+
+
+def _measure_task(scores: TaskScores, draws: FloatArray, choice: RowChoice) -> _Cell:
+    return _Cell(
+        int(scores.correct.size),
+        int(np.unique(scores.generation).size),
+        measure(scores, choice.metrics),
+        resample(scores, draws, choice.resampled),
+        measure_inside_answers(scores),
+    )
+
+
+def _measure_map(scores: TaskScores, draws: FloatArray, choice: RowChoice, raw: _Cell, same_order: bool) -> _Cell:
+    """Measure what a map changes; the metrics of the order are those of the raw scores where it keeps it."""
+    if scores.confidence is None or not same_order:
+        return _measure_task(scores, draws, choice)
+    changed = replace(choice, metrics=tuple(name for name in choice.metrics if not METRICS[name].ranks_only))
+    values = {**raw.values, **measure(scores, changed.metrics)}
+    kept = {name: column for name, column in raw.draws.items() if METRICS[name].ranks_only}
+    return replace(
+        raw,
+        values={name: values[name] for name in choice.metrics},
+        draws={**kept, **resample(scores, draws, changed.resampled)},
+    )
 
 
 def _row(
@@ -278,9 +302,8 @@ def _row(
             metric: mean_over_tasks({task: cell.values[metric] for task, cell in present.items()})
             for metric in choice.metrics
         },
-        by_task={task: cell.values for task, cell in present.items()},
+        tasks={task: cell.row() for task, cell in present.items()},
         intervals=_intervals(present, choice),
-        inside_answers={task: cell.inside for task, cell in present.items()},
         units_left_out=_left_out(columns, function, part),
         notes=tuple(f"{task}: {note}" for task, scores in mapped.items() for note in scores.notes),
     )
@@ -296,14 +319,9 @@ def _intervals(cells: Mapping[str, _Cell], choice: RowChoice) -> dict[str, Inter
         if tasks:
             means = mean_over_tasks_of_draws({task: cell.draws[metric] for task, cell in tasks.items()})
             # A task with a single answer has no spread to show, so neither has a mean that holds it.
-            fewest = min(_answers_behind(cell, metric) for cell in tasks.values())
+            fewest = min(cell.answers_behind(metric) for cell in tasks.values())
             found[metric] = interval_of(means, generations=fewest)
     return found
-
-
-def _answers_behind(cell: _Cell, metric: str) -> int:
-    """Return the answers that a metric of a task is a mean over: of micro AUROC those with right and wrong units."""
-    return cell.inside.generations if metric == "auroc_micro" else cell.answers
 
 
 def _left_out(columns: UnitColumns, function: str, part: Part) -> dict[str, int]:
@@ -333,14 +351,14 @@ def _winners(rows: Sequence[ReportRow], groups: Sequence[tuple[str, str, str | N
     found = _Winners([[] for _ in rows], [[] for _ in rows])
     whole = max(map(len, members.values()), default=0)
     for numbers in members.values():
-        if len(numbers) < max(whole, 2) or len(rows[numbers[0]].by_task) < FEWEST_CELLS:
+        if len(numbers) < max(whole, 2) or len(rows[numbers[0]].tasks) < FEWEST_CELLS:
             continue
         for metric in rows[numbers[0]].values:
             higher = METRICS[metric].higher_is_better
             if higher is None or metric == "accuracy":  # the same for every function and map
                 continue
             cells = {
-                str(number): [values[metric].value for values in rows[number].by_task.values()] for number in numbers
+                str(number): [task.values[metric].value for task in rows[number].tasks.values()] for number in numbers
             }
             comparison = compare(cells, higher_is_better=higher)
             for winner in comparison.winners:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from salt_tui.measure.findings import (
     CourseOfAnswers,
-    RateIntervals,
     course_of_answers,
     mean_confidences,
-    rate_intervals,
 )
+from salt_tui.measure.rates import RATES as UNIT_RATES
+from salt_tui.measure.rates import Rates, measure_rates
 from salt_tui.measure.row_selection import RowSelection
 from salt_tui.measure.rows import (
     GRANULARITIES,
@@ -24,14 +24,17 @@ from salt_tui.measure.rows import (
     measure_rows,
 )
 from salt_tui.measure.slices import slice_parts
-from salt_tui.measure.task_scores import RAW, measure, raw_scores, task_units
+from salt_tui.measure.task_scores import RAW
 from salt_tui.store.queries import open_queries
-from salt_tui.store.results import StoredRun, TaskCounts, UnitColumns
+from salt_tui.store.results import StoredRun, TaskCounts
 from scoring.confidence import HEADLINE_FUNCTION
-from scoring.correctness import TaskMean, UnitCounts, mean_over_tasks
+from scoring.correctness import TaskMean, mean_over_tasks
 from scoring.value import Value, undefined
 
-RATES = ("precision", "recall", "redundancy", "ece", "auroc_macro", "auroc_micro")
+HEADLINE_METRICS = {"ece": "ece", "auroc_macro": "auroc", "auroc_micro": "auroc_micro"}
+"""The metrics of raw `HEADLINE_FUNCTION` over atoms that stand beside the rates, by their names there."""
+
+RATES = (*UNIT_RATES, *HEADLINE_METRICS)
 """The headline values of a task; ECE and AUROC are those of raw `HEADLINE_FUNCTION` over atoms."""
 
 DIGEST_METRICS = ("accuracy", "ece", "brier", "nll", "auroc", "auroc_micro", "prr", "euro_auc")
@@ -88,16 +91,14 @@ class RunDigest:
         report: counts and rates per task.
         rows: of atoms every function raw and by the usual map, and every map of the headline function; of lines and
             whole answers the headline function; with the best marked.
-        tasks: raw headline function over atoms, one row per task.
-        rates: intervals of ``precision`` and ``recall``; empty without resamples.
+        rates: precision, recall and redundancy with intervals.
         says: mean raw headline function per task.
         course: how atoms change along an answer.
     """
 
     report: RunReport
     rows: tuple[ReportRow, ...]
-    tasks: tuple[ReportRow, ...]
-    rates: Mapping[str, RateIntervals]
+    rates: Rates
     says: Mapping[str, float]
     course: CourseOfAnswers
 
@@ -128,7 +129,9 @@ def report_run(database: Path, name: str) -> RunReport:
     with open_queries(database) as queries:
         run = queries.find_run(name)
         columns = queries.unit_columns(run, "atom", (HEADLINE_FUNCTION,))
-        tasks = tuple(_task_report(counts, columns) for counts in queries.task_counts(run))
+        rates = measure_rates(columns, 0)
+        (row,) = measure_rows(columns, RowChoice({HEADLINE_FUNCTION: (RAW,)}, tuple(HEADLINE_METRICS.values()), 0))
+        tasks = tuple(_task_report(counts, rates, row) for counts in queries.task_counts(run))
         mean = {rate: mean_over_tasks({task.task: task.values[rate] for task in tasks}) for rate in RATES}
         return RunReport(queries.run_record(run), tasks, mean)
 
@@ -168,12 +171,10 @@ def report_digest(database: Path, report: RunReport, draws: int) -> RunDigest:
             rows.extend(measure_rows(columns, RowChoice(maps, DIGEST_METRICS, draws)))
             if unit == "atom":
                 atoms = columns
-        by_task = slice_parts(queries, report.run.run, atoms, "task")
     return RunDigest(
         report=report,
         rows=mark_best(rows),
-        tasks=measure_rows(atoms, RowChoice({HEADLINE_FUNCTION: (RAW,)}, DIGEST_METRICS, draws), by_task),
-        rates=rate_intervals(atoms, draws) if draws else {},
+        rates=measure_rates(atoms, draws),
         says=mean_confidences(atoms),
         course=course_of_answers(atoms),
     )
@@ -197,27 +198,24 @@ def report_analyses(database: Path, run: int, draws: int) -> RunAnalyses:
     return RunAnalyses(course_of_answers(found["atom"]), rows)
 
 
-def _task_report(counts: TaskCounts, columns: UnitColumns) -> TaskReport:
-    units = UnitCounts(counts.correct, counts.wrong, counts.missing, counts.redundant, counts.abstained)
-    raw = raw_scores(columns, task_units(columns, counts.task), HEADLINE_FUNCTION)
-    metrics = measure(raw, ("ece", "auroc", "auroc_micro"))
-    values = {
-        "precision": units.precision,
-        "recall": units.recall,
-        "redundancy": units.redundancy,
-        "ece": metrics["ece"],
-        "auroc_macro": metrics["auroc"],
-        "auroc_micro": metrics["auroc_micro"],
-    }
+def _task_report(counts: TaskCounts, rates: Rates, row: ReportRow) -> TaskReport:
     if counts.done <= counts.left_out:
         values = dict.fromkeys(RATES, undefined(NO_ANSWER_COUNTS if counts.done else NO_FINISHED_ANSWER))
+    else:
+        units, metrics = rates.tasks[counts.task].counts, row.tasks[counts.task].values
+        values = {
+            "precision": units.precision,
+            "recall": units.recall,
+            "redundancy": units.redundancy,
+            **{name: metrics[metric] for name, metric in HEADLINE_METRICS.items()},
+        }
     return TaskReport(
         task=counts.task,
         answers=counts.done,
         planned=counts.answers,
         left_out=counts.left_out,
-        atoms=units.generated,
-        correct=units.correct,
+        atoms=counts.atoms,
+        correct=counts.correct,
         reference_atoms=counts.reference_atoms,
         values=values,
         statuses=dict(counts.statuses),

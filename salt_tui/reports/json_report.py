@@ -72,7 +72,7 @@ def row_data(row: ReportRow) -> dict[str, Any]:
                 "left_out": inside.left_out,
                 "pair_weighted": inside.pair_weighted.value,
             }
-            for task, inside in row.inside_answers.items()
+            for task, inside in ((name, found.inside) for name, found in row.tasks.items())
         },
         "winning_function": list(row.winning_function),
         "winning_map": list(row.winning_map),

@@ -29,7 +29,7 @@ def sentences(digest: RunDigest) -> list[str]:
 def _right(digest: RunDigest) -> str:
     report = digest.report
     precision, recall = (report.mean[rate].mean for rate in ("precision", "recall"))
-    interval = interval_text(digest.rates["precision"].mean) if digest.rates else ""
+    interval = interval_text(digest.rates.intervals.get("precision"))
     # A task in which nothing was written has a recall and no precision.
     counts = (str(len(report.tasks) - len(report.mean[rate].left_out)) for rate in ("precision", "recall"))
     return (
@@ -80,7 +80,7 @@ def _best(rows: list[ReportRow], metric: str, what: str, name: Callable[[ReportR
     if not known:
         return f"none has a {title}: {rows[0].values[metric].mean.reason}."
     best, first = (max if higher else min)(known, key=lambda pair: pair[0] or 0.0)
-    tasks = len(rows[0].by_task)
+    tasks = len(rows[0].tasks)
     why = f"{tasks} tasks are too few for the paired test" if tasks < FEWEST_CELLS else "no paired test supports it"
     return f"{first} has the best mean {title}, {number(best)}, but {why}."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isinf
 
-from salt_tui.measure.rows import USUAL_MAP, ReportRow
+from salt_tui.measure.rows import USUAL_MAP, ReportRow, TaskRow
 from salt_tui.measure.run_report import DIGEST_METRICS, RATES, RunDigest, RunReport, TaskReport
 from salt_tui.measure.task_scores import RAW
 from salt_tui.reports.text_tables import BEST, WINNER, TextTable, interval_text, number, value_text, with_interval
@@ -98,8 +98,10 @@ def how_right(digest: RunDigest) -> TextTable:
     report = digest.report
 
     def interval(rate: str, task: str | None) -> Interval | None:
-        found = digest.rates.get(rate)
-        return None if found is None else found.mean if task is None else found.tasks.get(task)
+        if task is None:
+            return digest.rates.intervals.get(rate)
+        found = digest.rates.tasks.get(task)
+        return None if found is None else found.intervals.get(rate)
 
     rows = [
         (
@@ -131,9 +133,9 @@ def how_calibrated(digest: RunDigest) -> TextTable:
     """Return calibration and ranking of the headline confidence per task."""
     whole = find(digest.rows, "atom", HEADLINE_FUNCTION, RAW)
     says = digest.says
-    rows = [_calibrated(row.part or "", row, number(says.get(row.part or ""))) for row in digest.tasks]
+    rows = [_calibrated_task(task, row, number(says.get(task))) for task, row in whole.tasks.items() if row.n]
     average = sum(says.values()) / len(says) if says else None
-    partial = PARTIAL if says and len(says) < len(whole.by_task) else ""
+    partial = PARTIAL if says and len(says) < len(whole.tasks) else ""
     rows.append(_calibrated(MEAN, whole, f"{partial}{number(average)}"))
     heads = ("task", "n", "right", "says", f"{'ECE':<16}", f"{'AUROC':<16}", "micro")
     notes = (
@@ -141,10 +143,21 @@ def how_calibrated(digest: RunDigest) -> TextTable:
         "ECE ↓ 0 is calibrated; AUROC ↑ right above wrong, .5 is chance; micro ↑ inside answers",
         "[95 %] by drawing whole answers again, which adds noise: a small ECE can lie below its interval",
         *inside_answers_note(whole),
-        undefined_text([whole.values[metric] for metric in _CALIBRATED], len(whole.by_task)),
+        undefined_text([whole.values[metric] for metric in _CALIBRATED], len(whole.tasks)),
     )
     title = "Does it know? How calibrated, how well ranked"
     return TextTable(title, heads, tuple(rows), notes=tuple(filter(None, notes)))
+
+
+def _calibrated_task(label: str, row: TaskRow, says: str) -> tuple[str, ...]:
+    return (
+        label,
+        str(row.n),
+        value_text(row.values["accuracy"]),
+        says,
+        *(with_interval(row.values[metric], row.intervals.get(metric)) for metric in ("ece", "auroc")),
+        value_text(row.values["auroc_micro"]),
+    )
 
 
 def _calibrated(label: str, row: ReportRow, says: str) -> tuple[str, ...]:
@@ -341,7 +354,7 @@ def bar(share: float | None) -> str:
 def undefined_in_rows(rows: Sequence[ReportRow]) -> str:
     """Return why values of these rows are missing."""
     means = [row.values[name] for row in rows for name in DIGEST_METRICS if name in row.values]
-    return undefined_text(means, max((len(row.by_task) for row in rows), default=0))
+    return undefined_text(means, max((len(row.tasks) for row in rows), default=0))
 
 
 def undefined_text(means: Iterable[TaskMean], tasks: int) -> str:
@@ -368,8 +381,8 @@ def left_out_text(rows: Sequence[ReportRow]) -> str:
 
 def inside_answers_note(row: ReportRow) -> list[str]:
     """Return how many answers micro AUROC could use."""
-    used = sum(inside.generations for inside in row.inside_answers.values())
-    left_out = sum(inside.left_out for inside in row.inside_answers.values())
+    used = sum(task.inside.generations for task in row.tasks.values())
+    left_out = sum(task.inside.left_out for task in row.tasks.values())
     return [f"micro: {used} of {used + left_out} answers hold right and wrong {row.granularity}s"] if left_out else []
 
 
@@ -408,7 +421,7 @@ def _is_partial(mean: TaskMean) -> bool:
 
 
 def _best_note(rows: Sequence[ReportRow], what: str) -> list[str]:
-    tasks = max((len(row.by_task) for row in rows), default=0)
+    tasks = max((len(row.tasks) for row in rows), default=0)
     if tasks < 5:
         return [f"no {BEST}: the paired test over tasks needs 5, there are {tasks}"] if len(rows) > 1 else []
     if any(row.best_map if what == "map" else row.best_function for row in rows):

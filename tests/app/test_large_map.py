@@ -31,7 +31,7 @@ def large_map() -> AtomMap:
             cells = answer.units[kind]
             cells.statuses = bytearray(generator.choice(3, count).astype(np.uint8).tobytes())
             cells.lines = array("H", [unit // width for unit in range(count)])
-            cells.values = array("f", generator.random(count * len(FUNCTIONS)).astype(np.float32).tobytes())
+            cells.values = array("d", generator.random(count * len(FUNCTIONS)).tobytes())
             lengths = [min(width, count - line * width) for line in range(-(-count // width))]
             cells.lengths = array("I", lengths if kind == "atom" else [count])
         atom_map.add(answer)

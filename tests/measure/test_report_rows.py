@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from salt_tui.measure.findings import course_of_answers, mean_confidences, rate_intervals
+from salt_tui.measure.findings import course_of_answers, mean_confidences
+from salt_tui.measure.rates import measure_rates
 from salt_tui.measure.row_selection import select_rows
 from salt_tui.measure.rows import EVERYTHING, MAPS, USUAL, RowChoice, mark_best, measure_rows
 from salt_tui.measure.run_report import report_analyses, report_digest, report_rows, report_run
@@ -90,7 +91,7 @@ def test_slices_take_their_units_only_and_maps_from_the_whole_run(database: Path
         by_task = measure_rows(atoms, choice, slice_parts(queries, 1, atoms, "task"))
     whole = measure_rows(atoms, choice)[0]
     for row in by_task:
-        assert row.values["ece"].mean == whole.by_task[row.part or ""]["ece"]
+        assert row.values["ece"].mean == whole.tasks[row.part or ""].values["ece"]
 
 
 def test_lines_are_sliced_by_columns_of_the_answer_and_others_are_named(database: Path) -> None:
@@ -166,11 +167,12 @@ def test_the_course_of_answers_goes_down_and_intervals_hold_precision(database: 
     assert course.correctness.mean[0] > course.correctness.mean[-1]
     assert sum(sum(curve.units) for curve in course.correctness.tasks.values()) == atoms.status.size
     report = report_run(database, "1")
-    intervals = rate_intervals(atoms, 200)["precision"]
+    rates = measure_rates(atoms, 200)
     for task in report.tasks:
-        interval = intervals.tasks[task.task]
+        interval = rates.tasks[task.task].intervals["precision"]
         assert interval.low <= task.values["precision"].value <= interval.high
-    assert intervals.mean.low < report.mean["precision"].mean.value < intervals.mean.high
+    mean = rates.intervals["precision"]
+    assert mean.low < report.mean["precision"].mean.value < mean.high
     assert set(mean_confidences(atoms)) == set(EIGHT_TASKS)
 
 
@@ -213,7 +215,7 @@ def test_micro_auroc_of_one_answer_has_no_interval(tmp_path: Path) -> None:
     with open_queries(tmp_path / "x.db") as queries:
         columns = queries.unit_columns(1, "atom")
     (row,) = measure_rows(columns, RowChoice(HEADLINE, draws=9))
-    assert [inside.generations for inside in row.inside_answers.values()] == [1]
+    assert [task.inside.generations for task in row.tasks.values()] == [1]
     assert row.values["auroc_micro"].mean.value is not None
     assert row_data(row)["intervals"]["auroc"] is not None
     assert row_data(row)["intervals"]["auroc_micro"] is None
