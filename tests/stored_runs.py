@@ -112,7 +112,7 @@ def _plan(problems: Sequence[ProblemRecord]) -> dict[str, object]:
         "template_options": {},
         "date": "2026-11-30",
         "seed": 1,
-        "limit": len(problems) // len(tasks),
+        "limit": len(problems) // max(len(tasks), 1),
         "tasks": tasks,
         "sampling": {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 0},
         "context": 512,
