@@ -146,7 +146,7 @@ def test_numbers_that_cannot_be_measured_are_said_once(stored: Path, monkeypatch
     def fail(*arguments: object) -> None:
         raise ValueError("no such column")
 
-    monkeypatch.setattr("salt_tui.app.running_metrics.measure", fail)
+    monkeypatch.setattr("salt_tui.measure.running.measure_running", fail)
     session = RunSession.stored(1, stored)
     deadline = time.monotonic() + 20
     while session.reading and time.monotonic() < deadline:
