@@ -131,6 +131,9 @@ def run(
     top_p: Annotated[float, typer.Option("--top-p", help="1 keeps all.")] = 1.0,
     min_p: Annotated[float, typer.Option("--min-p", help="0 keeps all.")] = 0.0,
     sampler_seed: Annotated[int, typer.Option("--sampler-seed", help="Draws tokens when --temp > 0.")] = 0,
+    date: Annotated[
+        str | None, typer.Option("--date", help="The day that chat templates show, YYYY-MM-DD; default: today.")
+    ] = None,
     context: Annotated[
         int | None, typer.Option("-c", help="Context per answer, tokens; default: what is needed.")
     ] = None,
@@ -161,6 +164,7 @@ def run(
         shots=shots,
         parameters=tuple(param or ()),
         max_tokens=max_tokens,
+        date=date,
         sampling=SamplingPlan(temperature, top_k, top_p, min_p, sampler_seed),
         engine=EngineOptions(
             gpu_layers=read_gpu_layers(gpu_layers),

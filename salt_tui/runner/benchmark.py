@@ -189,7 +189,7 @@ class Benchmark:
         pending = tuple(store.pending_problems(run))
         encoded = {(TASK, item.problem.content_id): prompts[item.problem.position] for item in pending}
         jobs = answer_jobs(plan, pending, encoded, ReplyReading(self._vocabulary, thinking_open=False))
-        return ReadyWork(run, store, self.engine, width, jobs, computed=0)
+        return ReadyWork(run, store, self.engine, width, jobs, computed=0, provenance=None)
 
     def close(self) -> None:
         """End the child and delete what was stored."""

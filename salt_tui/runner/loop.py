@@ -26,6 +26,7 @@ from salt_tui.runner.errors import RunFailedError
 from salt_tui.runner.events import AnswerRetried, NoProgress, Notice, PromptEvaluated, RunEnded
 from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Attempt, Emit, Ending, Job, Output
+from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.watchdog import Watchdog
 from salt_tui.store.records import RunState
 from salt_tui.store.store import Store, StoreError
@@ -56,6 +57,7 @@ class ReadyWork:
         width: sequences computed at once.
         jobs: in the order in which they are begun.
         computed: jobs that were computed to their end before.
+        provenance: None where nobody will read the numbers.
     """
 
     run: int
@@ -64,6 +66,7 @@ class ReadyWork:
     width: int
     jobs: tuple[Job, ...]
     computed: int
+    provenance: Provenance | None
 
     def close(self) -> None:
         """End the engine and close the store."""
@@ -243,6 +246,7 @@ class Loop:
         begun = sum(flight.started for flight in lost.values())
         self._emit(Notice(f"{cause}; it is started again and {begun} answers are tried again"))
         self._engine.restart()
+        self._refuse_another_model()
         self._watchdog.begin()
         for generation, flight in lost.items():
             number = flight.number + flight.started
@@ -259,6 +263,11 @@ class Loop:
     def _retry(self, generation: int, job: Job, number: int) -> None:
         self._emit(AnswerRetried(generation, number))
         self._submit(job, number)
+
+    def _refuse_another_model(self) -> None:
+        provenance = self._ready.provenance
+        if provenance is not None and not provenance.model.is_unchanged(self._heartbeat.beat):
+            raise RunFailedError("the engine had to load the model again, and its file holds another model by now")
 
     def _watch(self, *, progressed: bool) -> None:
         if progressed or self._suspended or not self._flights:
@@ -305,8 +314,17 @@ class Loop:
             return "failed", f"nothing could be computed: {self._failure}"
         return "finished", None
 
+    def _mark_when_model_was_written_to(self) -> None:
+        provenance = self._ready.provenance
+        if provenance is None or not provenance.model.was_written_to(self._heartbeat.beat):
+            return
+        reason = "another model was written into the model's file while it was in use"
+        changed = provenance.store_as_not_exact(self._store, self._ready.run, reason)
+        self._emit(Notice(changed.warnings[-1]))
+
     def _end(self, state: RunState, message: str | None) -> str:
         self._store.flush()
+        self._mark_when_model_was_written_to()
         self._store.release(self._ready.run, state, message)
         self._emit(RunEnded(self._ready.run, state, message))
         return state

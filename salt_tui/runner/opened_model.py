@@ -16,6 +16,7 @@ from salt_tui.runner.jobs import Emit, JobName
 from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, device_in_words, make_environment
 from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN, EncodedProblem
+from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import EngineOptions
 from salt_tui.store.records import PendingProblem
 from salt_tui.store.store import Store
@@ -103,7 +104,7 @@ def make_ready(
     store: Store,
     model: OpenedModel,
     prompts: dict[tuple[str, str], EncodedProblem],
-    warnings: Sequence[str],
+    provenance: Provenance,
     emit: Emit,
 ) -> ReadyWork:
     """Announce the run and collect what its loop needs.
@@ -114,7 +115,7 @@ def make_ready(
         store: open.
         model: opened.
         prompts: by task and content id of the problem; those of all open problems at least.
-        warnings: what the user must see.
+        provenance: what its numbers rest on; its warnings are shown.
         emit: takes `RunStarted`.
     """
     pending = tuple(store.pending_problems(run))
@@ -138,7 +139,7 @@ def make_ready(
                 )
                 for task in plan.tasks
             ),
-            warnings=tuple(warnings),
+            warnings=provenance.warnings,
         )
     )
     return ReadyWork(
@@ -148,6 +149,7 @@ def make_ready(
         width=plan.width,
         jobs=answer_jobs(plan, pending, prompts, ReplyReading(model.vocabulary, model.info.thinking_open)),
         computed=sum(len(task.problem_ids) for task in plan.tasks) - len(pending),
+        provenance=provenance,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a run asks for (the plan) and how it was computed (the environment), as data with a hash (design 3).
+"""What a run asks for (the plan) and how it was computed (the environment), as data with a hash.
 
 The plan's hash is the run's identity: two runs with equal plans in equal environments have equal numbers.  Both are
 stored as canonical JSON, so that a later version of the program, or a person, can read them.
@@ -55,7 +55,7 @@ class RunPlan:
     Attributes:
         model_sha256: of the model file.
         template: resolved text of the chat template, None for plain completion prompts.
-        date: ISO date that templates saw.
+        date: ISO date that the template saw; None where it reads none.
         seed: draws the problems.
         context: tokens per answer, prompt included.
         width: sequences decoded at once.
@@ -64,7 +64,7 @@ class RunPlan:
     model_sha256: str
     template: str | None
     template_options: dict[str, Any]
-    date: str
+    date: str | None
     seed: int
     limit: int
     tasks: tuple[TaskPlan, ...]
@@ -126,6 +126,15 @@ def canonical_json(value: RunPlan | Environment) -> str:
 def content_hash(text: str) -> str:
     """SHA-256 of a text in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+DATE_THAT_NOBODY_READS = "2000-01-01"
+"""For templates that read no date."""
+
+
+def reads_date(template: str | None) -> bool:
+    """Say whether the prompts of a chat template can depend on the date; the plain format's never do."""
+    return template is not None and "strftime_now" in template
 
 
 def make_environment(

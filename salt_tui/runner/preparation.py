@@ -14,10 +14,11 @@ from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.events import ModelLoading, Notice
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
-from salt_tui.runner.model_hash import ModelHash
+from salt_tui.runner.model_identity import ModelIdentity
 from salt_tui.runner.opened_model import load_model, make_ready, open_model
-from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json, content_hash
+from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json, content_hash, reads_date
 from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
+from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
 from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord
 from salt_tui.store.store import Store, StoreError, open_store
@@ -82,18 +83,20 @@ def _prepare(
     engine: Engine,
     emit: Emit,
 ) -> ReadyWork:
-    digest = ModelHash(resolved.files)
-    date = datetime.now(UTC).date().isoformat()
+    identity = ModelIdentity(resolved.files)
+    date = request.date or datetime.now(UTC).date().isoformat()
     info = load_model(engine, resolved, request.engine, date, emit)
+    if request.date is not None and not reads_date(info.template):
+        emit(Notice(f"--date {request.date} has no effect: the chat template of {resolved.name} shows no date"))
     drawn = [_draw_task(engine, item, request, resolved.kind == "reasoning", emit) for item in requested]
     context = request.engine.context or resolved.default_context or _automatic_context(drawn, info, emit)
     _check_prompts_fit(drawn, context)
     model = open_model(engine, resolved.name, info, request.engine, context=context, width=request.engine.width)
     plan = RunPlan(
-        model_sha256=digest.result(),
+        model_sha256=identity.sha256(),
         template=info.template,
         template_options=dict(resolved.template_options),
-        date=date,
+        date=date if reads_date(info.template) else None,
         seed=request.seed,
         limit=request.limit,
         tasks=tuple(task.plan for task in drawn),
@@ -120,7 +123,9 @@ def _prepare(
         ],
     )
     store.claim(run)
-    return make_ready(run, plan, store, model, _prompts_by_problem(drawn), warnings, emit)
+    return make_ready(
+        run, plan, store, model, _prompts_by_problem(drawn), Provenance(identity, environment, warnings), emit
+    )
 
 
 def _draw_task(engine: Engine, item: RequestedTask, request: RunRequest, reasoning: bool, emit: Emit) -> _DrawnTask:

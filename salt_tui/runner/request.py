@@ -6,12 +6,14 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from difflib import get_close_matches
 from typing import Literal
 
 from salt_tui.engine.engine import check_width
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.usage_error import UsageError
+from salt_tui.visible_text import visible
 from tasks.parameters import level_parameters
 from tasks.registry import TASKS, get_task
 from tasks.task import DIFFICULTIES, METHODS, Method, Parameters, Task
@@ -48,6 +50,7 @@ class RunRequest:
         tasks: names, or ``("all",)``.
         parameters: ``--param`` texts ``key=value``.
         max_tokens: ``-n``; None derives it from the longest reference of each task.
+        date: ISO date that the chat template sees; None is today.
     """
 
     model: str
@@ -59,6 +62,7 @@ class RunRequest:
     shots: int | None = None
     parameters: tuple[str, ...] = ()
     max_tokens: int | None = None
+    date: str | None = None
     sampling: SamplingPlan = field(default_factory=SamplingPlan)
     engine: EngineOptions = field(default_factory=EngineOptions)
 
@@ -87,6 +91,8 @@ def check_request(request: RunRequest) -> tuple[RequestedTask, ...]:
         _require(0 <= request.shots <= MAXIMUM_SHOTS, f"--shots {request.shots}: 0 to {MAXIMUM_SHOTS}")
     if request.max_tokens is not None:
         _require(request.max_tokens >= 1, f"-n {request.max_tokens}: at least 1")
+    if request.date is not None:
+        _check_date(request.date)
     _check_sampling(request.sampling)
     check_engine_options(request.engine)
     names = tuple(TASKS) if "all" in request.tasks else tuple(dict.fromkeys(request.tasks))
@@ -147,6 +153,14 @@ def check_engine_options(options: EngineOptions) -> None:
     _require(
         1 <= options.micro_batch <= options.batch, f"-ub {options.micro_batch}: 1 to -b ({options.batch}); give both"
     )
+
+
+def _check_date(text: str) -> None:
+    try:
+        well_formed = date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        well_formed = False
+    _require(well_formed, f"--date {visible(text)}: a day as YYYY-MM-DD")
 
 
 def _check_sampling(sampling: SamplingPlan) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +15,23 @@ from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
-from salt_tui.runner.model_hash import ModelHash
+from salt_tui.runner.model_identity import ModelIdentity
 from salt_tui.runner.opened_model import load_model, make_ready, open_model
-from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash, differences
+from salt_tui.runner.plan import DATE_THAT_NOBODY_READS, Environment, RunPlan, canonical_json, differences
 from salt_tui.runner.prompting import EncodedProblem, encode_problems
+from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import EngineOptions, check_engine_options, method_of
-from salt_tui.store.records import PendingProblem
+from salt_tui.store.queries import open_queries
+from salt_tui.store.records import PendingProblem, ProblemRecord
 from salt_tui.store.results import StoredRun
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.usage_error import UsageError
 from tasks.prompts import worked_examples
 from tasks.registry import get_task
 from tasks.task import Problem
+
+COMPARED_PROMPTS = 16
+"""Prompts of finished answers of a task that are rendered again; a run may have 100,000."""
 
 
 def prepare_resume(
@@ -64,9 +70,9 @@ def prepare_resume(
             environment = Environment.from_json(stored.record.environment)
             options = _options(environment, plan, threads)
             check_engine_options(options)
-            digest = ModelHash(resolved.files)
-            info = load_model(engine, resolved, options, plan.date, emit)
-            sha256 = digest.result(heartbeat.beat)
+            identity = ModelIdentity(resolved.files)
+            info = load_model(engine, resolved, options, plan.date or DATE_THAT_NOBODY_READS, emit)
+            sha256 = identity.sha256(heartbeat.beat)
             if sha256 != plan.model_sha256:
                 raise UsageError(
                     f"run {stored.run} cannot be resumed: {resolved.path} is another file than it was (SHA-256"
@@ -75,9 +81,10 @@ def prepare_resume(
             _check_plan(stored.run, plan, replace(plan, template=info.template))
             model = open_model(engine, resolved.name, info, options, context=plan.context, width=plan.width)
             current = model.environment(environment.requested_gpu_layers)
-            warnings = _check_environment(store, stored, environment, current, allowed=allow_environment_change)
-            prompts = _encode_again(engine, plan, store.pending_problems(stored.run))
-            return make_ready(stored.run, plan, store, model, prompts, warnings, emit)
+            provenance = Provenance(identity, current, tuple(stored.record.warnings))
+            provenance = _check_environment(store, stored, environment, provenance, allowed=allow_environment_change)
+            prompts = _encode_again(engine, plan, store.pending_problems(stored.run), stored.run, database)
+            return make_ready(stored.run, plan, store, model, prompts, provenance, emit)
         except BaseException:
             engine.close()
             raise
@@ -121,18 +128,14 @@ def _check_plan(run: int, stored: RunPlan, current: RunPlan) -> None:
 
 
 def _check_environment(
-    store: Store, stored: StoredRun, began: Environment, current: Environment, *, allowed: bool
-) -> tuple[str, ...]:
-    warnings = tuple(stored.record.warnings)
-    found = environment_differences(began, current)
+    store: Store, stored: StoredRun, began: Environment, provenance: Provenance, *, allowed: bool
+) -> Provenance:
+    found = environment_differences(began, provenance.environment)
     if not found:
-        return warnings
+        return replace(provenance, environment=began)
     if not allowed:
         raise EnvironmentChangedError(stored.run, found)
-    warnings = (*warnings, f"not exact: resumed in another environment ({'; '.join(found)})")
-    text = canonical_json(replace(current, exact=False))
-    store.update_environment(stored.run, text, content_hash(text), False, warnings)
-    return warnings
+    return provenance.store_as_not_exact(store, stored.run, f"resumed in another environment ({'; '.join(found)})")
 
 
 def environment_differences(began: Environment, current: Environment) -> tuple[str, ...]:
@@ -147,16 +150,47 @@ def environment_differences(began: Environment, current: Environment) -> tuple[s
 
 
 def _encode_again(
-    engine: Engine, plan: RunPlan, pending: Sequence[PendingProblem]
+    engine: Engine, plan: RunPlan, pending: Sequence[PendingProblem], run: int, database: Path
 ) -> dict[tuple[str, str], EncodedProblem]:
+    """Render the open prompts, and some that are stored, which must come out as they are stored.
+
+    Raises:
+        UsageError: a prompt is another now.
+    """
+    stored = _stored_prompts(database, run)
+    problems = {(item.problem.task, item.problem.content_id): item.problem for item in pending}
+    problems |= {key: problem for key, (problem, _) in stored.items()}
     prompts: dict[tuple[str, str], EncodedProblem] = {}
     for task in plan.tasks:
-        problems = [
-            Problem(item.problem.task, item.problem.text, item.problem.reference, item.problem.difficulty, 0)
-            for item in pending
-            if item.problem.task == task.task
-        ]
-        encoded = encode_problems(engine, get_task(task.task), problems, method_of(task.method), task.shots)
-        for problem, prompt in zip(problems, encoded, strict=True):
-            prompts[task.task, problem.id] = prompt
+        asked = [problem for (name, _), problem in problems.items() if name == task.task]
+        encoded = encode_problems(
+            engine,
+            get_task(task.task),
+            [Problem(item.task, item.text, item.reference, item.difficulty, 0) for item in asked],
+            method_of(task.method),
+            task.shots,
+        )
+        prompts |= {(item.task, item.content_id): prompt for item, prompt in zip(asked, encoded, strict=True)}
+    for key, (problem, prompt) in stored.items():
+        if prompts[key] != prompt:
+            raise UsageError(
+                f"run {run} cannot be resumed: the prompt of answer {problem.position + 1} of {problem.task} is another"
+                " than it was, so its chat template or its tokenizer does not give the same each time"
+            )
+    return prompts
+
+
+def _stored_prompts(database: Path, run: int) -> dict[tuple[str, str], tuple[ProblemRecord, EncodedProblem]]:
+    """Return the prompts of all answers that were begun, and of some that are finished."""
+    finished: Counter[str] = Counter()
+    prompts: dict[tuple[str, str], tuple[ProblemRecord, EncodedProblem]] = {}
+    with open_queries(database) as queries:
+        for answer in queries.answers(run):
+            problem = answer.problem
+            if answer.answer_status is not None:
+                finished[problem.task] += 1
+            if answer.generation is None or finished[problem.task] > COMPARED_PROMPTS:
+                continue
+            prompt = EncodedProblem(queries.prompt(answer.generation), answer.preamble or 0)
+            prompts[problem.task, problem.content_id] = problem, prompt
     return prompts

@@ -278,3 +278,26 @@ def test_context_too_small_for_any_prompt_names_what_is_needed(
     assert run_command_line(arguments(model, tmp_path / "x.db", "-c", "64")) == 2
     assert "use -c " in capsys.readouterr().err
     assert rows(tmp_path / "x.db", "SELECT count(*) FROM run") == [(0,)]
+
+
+def test_a_run_can_be_repeated_on_another_day(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = scripted_model(
+        *TASKS.split(","), template="{{ strftime_now('%d') }} {% for m in messages %}{{ m.content }} {% endfor %}"
+    )
+    plain = tmp_path / "plain.scripted.json"
+    plain.write_text(
+        json.dumps(json.loads(model.read_text()) | {"template": "{% for m in messages %}{{ m.content }} {% endfor %}"})
+    )
+    hashes = {}
+    for path in (model, plain):
+        for day in ("2026-01-02", "2026-01-03"):
+            assert run_command_line(arguments(path, tmp_path / "x.db", "--date", day, "--display", "plain")) == 0
+            hashes[path, day] = rows(tmp_path / "x.db", "SELECT plan_hash FROM run ORDER BY id DESC LIMIT 1")
+    assert hashes[model, "2026-01-02"] != hashes[model, "2026-01-03"]
+    assert hashes[plain, "2026-01-02"] == hashes[plain, "2026-01-03"]
+    assert "--date 2026-01-02 has no effect" in capsys.readouterr().err
+    for wrong in ("2026-13-01", "tomorrow", "20260102"):
+        assert run_command_line(arguments(plain, tmp_path / "x.db", "--date", wrong)) == 2
+        assert f"--date {wrong}: a day as YYYY-MM-DD" in capsys.readouterr().err

@@ -30,7 +30,7 @@ from salt_tui.runner.events import (
     RunStarted,
 )
 from salt_tui.runner.loop import Loop
-from salt_tui.runner.model_hash import ModelHash
+from salt_tui.runner.model_identity import ModelIdentity
 from salt_tui.runner.opened_model import load_model
 from salt_tui.runner.plan import Environment
 from salt_tui.runner.preparation import prepare_run
@@ -40,6 +40,7 @@ from salt_tui.runner.resumption import environment_differences, prepare_resume
 from salt_tui.store.queries import open_queries
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from salt_tui.store.store import Store
+from salt_tui.usage_error import UsageError
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 
 TASKS = ("kronecker_product", "dna_translation")
@@ -240,16 +241,16 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
 ) -> None:
     beats: list[str] = []
     doing = ["nothing"]
-    beat, result, restart = Store.heartbeat, ModelHash.result, EngineProcess.restart
+    beat, result, restart = Store.heartbeat, ModelIdentity.sha256, EngineProcess.restart
 
     def heartbeat(self: Store, run: int) -> None:
         beats.append(doing[-1])
         beat(self, run)
 
-    def slow_result(self: ModelHash, *arguments: Callable[[], None]) -> str:
+    def slow_result(self: ModelIdentity, *arguments: Callable[[], None]) -> str:
         doing.append("hash")
-        self._thread = threading.Thread(target=time.sleep, args=(0.05,))
-        self._thread.start()
+        self._hash._thread = threading.Thread(target=time.sleep, args=(0.05,))
+        self._hash._thread.start()
         try:
             return result(self, *arguments)
         finally:
@@ -264,9 +265,9 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
     compute(request(model), tmp_path / "x.db", stop_after=1)
     model.with_name(f"{model.name}.crash-1").unlink(missing_ok=True)
     monkeypatch.setattr("salt_tui.runner.heartbeat.HEARTBEAT_SECONDS", 0.0)
-    monkeypatch.setattr("salt_tui.runner.model_hash.WAITING_SECONDS", 0.01)
+    monkeypatch.setattr("salt_tui.runner.model_identity.WAITING_SECONDS", 0.01)
     monkeypatch.setattr(Store, "heartbeat", heartbeat)
-    monkeypatch.setattr(ModelHash, "result", slow_result)
+    monkeypatch.setattr(ModelIdentity, "sha256", slow_result)
     monkeypatch.setattr(EngineProcess, "restart", marked_restart)
     with open_queries(tmp_path / "x.db") as queries:
         stored = queries.run_record(1)
@@ -283,7 +284,6 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
 
 
 def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None:
-    from salt_tui.usage_error import UsageError
 
     database = tmp_path / "x.db"
     model = scripted_model(*TASKS, seconds_per_step=0.002)
@@ -363,3 +363,55 @@ def test_a_run_in_which_nothing_could_be_computed_has_failed(scripted_model, tmp
     last = events[-1]
     assert isinstance(last, RunEnded)
     assert last.message == "nothing could be computed: the script has no reply to this prompt"
+
+
+def test_an_engine_that_must_load_again_refuses_another_model(scripted_model, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    model = scripted_model(*TASKS, seconds_per_step=0.01)
+    ready = prepare_run(request(model), database, lambda event: None)
+    engine = ready.engine
+    assert isinstance(engine, EngineProcess)
+    other = tmp_path / "other"
+    other.write_text(model.read_text() + " ")
+    events: list[RunEvent] = []
+
+    def emit(event: RunEvent) -> None:
+        events.append(event)
+        if isinstance(event, AtomScored) and other.exists():
+            other.replace(model)
+            os.kill(engine.process_id, signal.SIGKILL)
+
+    try:
+        assert Loop(ready, emit, threading.Event()).run() == "failed"
+    finally:
+        ready.close()
+    last = events[-1]
+    assert isinstance(last, RunEnded)
+    assert "its file holds another model by now" in str(last.message)
+
+
+def test_a_model_that_is_written_to_in_use_makes_the_run_not_exact(scripted_model, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    model = scripted_model(*TASKS)
+    ready = prepare_run(request(model), database, lambda event: None)
+    model.write_text(model.read_text() + " ")
+    try:
+        assert Loop(ready, lambda event: None, threading.Event()).run() == "finished"
+    finally:
+        ready.close()
+    with open_queries(database) as queries:
+        record = queries.run_record(1).record
+    assert record.exact is False
+    assert "was written into the model's file" in record.warnings[-1]
+    assert json.loads(record.environment)["exact"] is False
+
+
+def test_resume_refuses_when_a_stored_prompt_is_rendered_otherwise(scripted_model, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    compute(request(scripted_model(*TASKS, seconds_per_step=0.002)), database, stop_after=5)
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE generation SET prompt_tokens = json_insert(prompt_tokens, '$[#]', 1) WHERE id = 1")
+    with pytest.raises(UsageError, match="the prompt of answer 1 of kronecker_product is another than it was"):
+        resume(database)
+    with open_queries(database) as queries:
+        assert queries.run_record(1).state == "interrupted"

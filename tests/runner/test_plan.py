@@ -15,6 +15,7 @@ from salt_tui.runner.plan import (
     content_hash,
     device_in_words,
     differences,
+    reads_date,
 )
 
 pytestmark = pytest.mark.quick
@@ -56,3 +57,9 @@ def test_the_device_is_named_alike_from_a_running_and_from_a_stored_run() -> Non
     assert device_in_words(running, 30, 2) == device_in_words(stored, 30, 2) == "CUDA0 30 layers"
     assert device_in_words(running, 0, 2) == device_in_words(stored, 0, 2) == "CPU ×2"
     assert device_in_words((), 30, 2) == "GPU 30 layers"
+
+
+def test_only_a_template_that_reads_the_date_makes_a_plan_depend_on_it() -> None:
+    assert reads_date("{{ strftime_now('%d %b %Y') }}")
+    assert not reads_date("{{ messages[0].content }}")
+    assert not reads_date(None)
