@@ -24,6 +24,10 @@ import jinja2.sandbox
 from salt_tui.engine.engine import ChatTurn, ModelError
 
 _OPENING, _CLOSING = "<think>", "</think>"
+_FORCED_CLOSING = f"\n{_CLOSING}\n\n"
+_REPLY, _TURN = "SALT-REPLY-7319", "SALT-TURN-7319"
+"""Stand for a reply and for what follows it when the template is asked what it writes around them."""
+
 _LONGEST_REASON = 200
 _MOST_SECONDS = 2.0
 """Processor time for one prompt; the templates of the common models take milliseconds."""
@@ -122,6 +126,23 @@ class ChatTemplate:
         added = after[len(before) :] if after.startswith(before) else after
         return added.rfind(_OPENING) > added.rfind(_CLOSING)
 
+    def next_turn(self, turn: ChatTurn) -> tuple[str, str, str]:
+        """Return what the template writes after a reply that this turn follows: before, content, after.
+
+        Raises:
+            ChatTemplateError: the template fails, or shows the reply or the turn otherwise than as they are.
+        """
+        turns = (ChatTurn("user", "-"), ChatTurn("assistant", _REPLY), ChatTurn(turn.role, _TURN))
+        prompt = self._render(turns, generation_prompt=True)
+        _, reply, rest = prompt.partition(_REPLY)
+        before, content, after = rest.partition(_TURN)
+        if not reply or not content or _REPLY in rest or _TURN in after:
+            raise ChatTemplateError(
+                "the chat template cannot continue a conversation after a reply; "
+                'set "template" for this model in models.toml, "none" for plain prompts'
+            )
+        return before, turn.content.strip(), after
+
     def _render(self, turns: Sequence[ChatTurn], generation_prompt: bool) -> str:
         messages = [{"role": turn.role, "content": turn.content} for turn in turns]
         try:
@@ -131,6 +152,39 @@ class ChatTemplate:
                 )
         except Exception as error:  # a template is a program and may fail in every way that Python can
             raise _failed(error) from None
+
+
+def follow_up(template: ChatTemplate | None, reply: str, turn: ChatTurn) -> tuple[str, str, str]:
+    """Return what continues a conversation after a reply, up to where the next reply begins.
+
+    A ``<think>`` that the reply leaves open is closed first, and one that the template opens for the next reply is
+    closed at the end.
+
+    Args:
+        template: None for the plain format, in which the turn is a ``Question:`` block.
+        reply: what the model wrote, without its end-of-generation token.
+        turn: what comes next.
+
+    Returns:
+        What stands before the turn's content, the content, and what stands after it.
+
+    Raises:
+        ChatTemplateError: the template cannot show a reply that another turn follows.
+    """
+    if template is None:
+        return "\n\nQuestion:\n", turn.content.strip(), "\n\nAnswer:\n"
+    before, content, after = template.next_turn(turn)
+    if _is_open(reply, template.thinking_open()):
+        before = _FORCED_CLOSING + before
+    if _is_open(after, False):
+        after += _FORCED_CLOSING
+    return before, content, after
+
+
+def _is_open(text: str, before: bool) -> bool:
+    """Tell whether a text ends inside a thought, having begun inside one or not."""
+    opening, closing = text.rfind(_OPENING), text.rfind(_CLOSING)
+    return opening > closing or (before and closing < 0)
 
 
 @contextmanager

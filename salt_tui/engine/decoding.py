@@ -11,16 +11,17 @@ Every number of a sequence depends on its prompt, its cut and the shape of the c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Set
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from salt_tui.engine.engine import Generate, PromptProgress, SequenceEnded, StopReason, Token
+from salt_tui.engine.engine import PromptProgress, SequenceEnded, StopReason, Token
 from salt_tui.engine.interruption import InterruptedWork, Interruption
-from salt_tui.engine.sampling import Sampler
+from salt_tui.engine.readouts import refusal
+from salt_tui.engine.reply import Reply, Vocabulary
+from salt_tui.engine.requests import Choice, Generate, Segment, ids_of
 from salt_tui.engine.serve import Outlet
-from salt_tui.engine.statistics import Distribution, Logits, Statistics
+from salt_tui.engine.statistics import Logits, Statistics
 from salt_tui.engine.streams import DecodeError, Streams
 
 _DUMMY = 0
@@ -28,14 +29,12 @@ _DUMMY = 0
 
 @dataclass(slots=True)
 class _Sequence:
-    """A sequence in a slot; ``evaluated`` prompt tokens are in its stream, ``last`` is not yet."""
+    """A sequence in a slot; ``held`` tokens of prompt and reply are in its stream."""
 
     request: Generate
-    sampler: Sampler
+    reply: Reply
     preamble: tuple[int, ...]
-    evaluated: int = 0
-    answered: int = 0
-    last: int = 0
+    held: int = 0
 
 
 @dataclass(slots=True)
@@ -58,16 +57,16 @@ class _Slots:
 class Decoder:
     """Runs queued sequences on a context, one unit of work per call of `step`."""
 
-    def __init__(self, streams: Streams, end_tokens: Set[int], interruption: Interruption) -> None:
+    def __init__(self, streams: Streams, vocabulary: Vocabulary, interruption: Interruption) -> None:
         """Begin with empty streams.
 
         Args:
             streams: where to compute.
-            end_tokens: end-of-generation ids.
+            vocabulary: of the model.
             interruption: asked before and during every evaluation.
         """
         self._streams = streams
-        self._end_tokens = end_tokens
+        self._vocabulary = vocabulary
         self._interruption = interruption
         self._statistics = Statistics(streams.vocabulary_size)
         self._slots = _Slots([None] * streams.width)
@@ -124,14 +123,14 @@ class Decoder:
         """Give the next sequence of the queue a free slot, refusing those that cannot be computed."""
         while self._slots.queue and None in self._slots.running:
             request = self._slots.queue.popleft()
-            reason, message, sampler = self._examine(request)
-            if sampler is None:
+            reason, message, reply = self._examine(request)
+            if reply is None:
                 outlet.ended(SequenceEnded(request.key, reason, message))
                 continue
             slot = self._slots.running.index(None)
             # The last prompt token is always evaluated in the slot: its logits are the answer's first.
             preamble = request.prompt[: min(request.preamble, len(request.prompt) - 1)]
-            self._slots.running[slot] = _Sequence(request, sampler, preamble)
+            self._slots.running[slot] = _Sequence(request, reply, preamble)
             self._slots.entering = slot
             self._streams.clear(slot)
             if preamble != self._preamble.tokens:
@@ -140,23 +139,27 @@ class Decoder:
             outlet.progress(PromptProgress(request.key, self._preamble.evaluated, len(request.prompt)))
             return
 
-    def _examine(self, request: Generate) -> tuple[StopReason, str, Sampler | None]:
-        size = self._streams.vocabulary_size
-        stray = next((token for token in request.prompt + request.forced if not 0 <= token < size), None)
+    def _examine(self, request: Generate) -> tuple[StopReason, str, Reply | None]:
+        size = self._vocabulary.size
+        stray = next((token for token in ids_of(request) if not 0 <= token < size), None)
         if stray is not None:
             return "failed", f"token {stray} is outside the vocabulary of {size}", None
         if len(request.prompt) >= self._streams.context:
             needed = len(request.prompt) + 1
             message = f"the prompt has {len(request.prompt)} tokens and the context {self._streams.context}"
             return "context", f"{message}: use -c {needed} or more", None
+        if not self._streams.can_cut and any(map(_needs_cut, request.segments)):
+            return "failed", "this model cannot be cut back, so options of several tokens cannot be compared", None
+        refused = refusal(request, self._vocabulary.sets, ())
+        if refused is not None:
+            return "failed", refused, None
         try:
-            return "end", "", Sampler(request.sampling)
+            return "end", "", Reply(request, self._vocabulary, self._streams.context - len(request.prompt))
         except ValueError as error:
             return "failed", str(error), None
 
     def _evaluate_chunk(self, slot: int, outlet: Outlet) -> None:
-        sequence = self._slots.running[slot]
-        assert sequence is not None
+        sequence = self._running(slot)
         request, store = sequence.request, self._streams.width
         try:
             with self._interruption.work(request.key):
@@ -167,13 +170,13 @@ class Decoder:
                     self._preamble.evaluated = done = start + len(chunk)
                     logits = None
                 else:
-                    if sequence.evaluated == 0 and sequence.preamble:
+                    if sequence.held == 0 and sequence.preamble:
                         self._streams.copy(store, slot)
-                        sequence.evaluated = len(sequence.preamble)
-                    chunk = request.prompt[sequence.evaluated : sequence.evaluated + self._streams.chunk]
-                    last = sequence.evaluated + len(chunk) == len(request.prompt)
-                    logits = self._streams.evaluate(slot, chunk, sequence.evaluated, logits=last)
-                    sequence.evaluated = done = sequence.evaluated + len(chunk)
+                        sequence.held = len(sequence.preamble)
+                    chunk = request.prompt[sequence.held : sequence.held + self._streams.chunk]
+                    last = sequence.held + len(chunk) == len(request.prompt)
+                    logits = self._streams.evaluate(slot, chunk, sequence.held, logits=last)
+                    sequence.held = done = sequence.held + len(chunk)
         except DecodeError as error:
             self._recover(slot, error, outlet)
             return
@@ -184,13 +187,12 @@ class Decoder:
 
     def _recover(self, slot: int, error: DecodeError, outlet: Outlet) -> None:
         """After a failed prompt: empty what may hold a part of it; end the sequence unless a cancel will."""
-        sequence = self._slots.running[slot]
-        assert sequence is not None
+        sequence = self._running(slot)
         if self._preamble.evaluated < len(self._preamble.tokens):
             self._streams.clear(self._streams.width)
             self._preamble.evaluated = 0
         self._streams.clear(slot)
-        sequence.evaluated = 0
+        sequence.held = 0
         if error.code != 2:
             self._end(slot, "failed", outlet, str(error))
 
@@ -204,8 +206,11 @@ class Decoder:
             if sequence is None:
                 self._streams.clear(slot)
             else:
-                tokens[slot] = sequence.last
-                positions[slot] = len(sequence.request.prompt) + sequence.answered - 1
+                tokens[slot], before = sequence.reply.next_input
+                positions[slot] = position = len(sequence.request.prompt) + before
+                if position < sequence.held:
+                    self._streams.cut(slot, position)
+                sequence.held = position
         try:
             with self._interruption.work(None):
                 rows = self._streams.advance(tokens, positions)
@@ -218,62 +223,49 @@ class Decoder:
                     self._end(slot, "failed", outlet, str(error))
             return
         slots = [slot for slot, running in enumerate(self._slots.running) if running]
+        for slot in slots:
+            self._running(slot).held += 1
         self._take(slots, rows if len(slots) == width else rows[slots], outlet)
 
+    def _running(self, slot: int) -> _Sequence:
+        sequence = self._slots.running[slot]
+        assert sequence is not None
+        return sequence
+
     def _take(self, slots: list[int], rows: Logits, outlet: Outlet) -> None:
-        """Choose a token for each slot from its row of logits, report them together, and end what is over."""
+        """Settle a token for each slot by its row of logits, report them together, and end what is over."""
+        silent = [self._running(slot).reply.in_trunk for slot in slots]
+        if any(silent):
+            for slot, in_trunk in zip(slots, silent, strict=True):
+                if in_trunk:
+                    reply = self._running(slot).reply
+                    reply.skip_trunk(reply.decided + 1)
+            heard = [number for number, in_trunk in enumerate(silent) if not in_trunk]
+            slots, rows = [slots[number] for number in heard], rows[heard]
         tokens: list[Token] = []
         over: list[tuple[int, StopReason, str | None]] = []
         for slot, logits, distribution in zip(slots, rows, self._statistics.of(rows), strict=True):
-            sequence = self._slots.running[slot]
-            assert sequence is not None
             if distribution is None:
-                over.append((slot, "failed", "the model's logits are no numbers: no probabilities"))
+                over.append((slot, "failed", "the model's logits are not numbers, so there are no probabilities"))
                 continue
-            token = self._choose(sequence, logits, distribution)
-            tokens.append(token)
-            reason = self._stop_reason(sequence, token)
-            if reason is not None:
-                over.append((slot, reason, None))
+            outcome = self._running(slot).reply.take(logits, distribution)
+            for reading in outcome.readings:
+                outlet.reading(reading)
+            if outcome.token is not None:
+                tokens.append(outcome.token)
+            if outcome.reason is not None:
+                over.append((slot, outcome.reason, outcome.message))
         outlet.tokens(tokens)
         for slot, reason, message in over:
             self._end(slot, reason, outlet, message)
 
-    def _choose(self, sequence: _Sequence, logits: Logits, distribution: Distribution) -> Token:
-        request = sequence.request
-        forced = sequence.answered < len(request.forced)
-        if forced:
-            chosen = request.forced[sequence.answered]
-        else:
-            chosen = sequence.sampler.choose(logits, distribution.alternatives[0])
-        sequence.last = chosen
-        sequence.answered += 1
-        return Token(
-            key=request.key,
-            id=chosen,
-            log_probability=distribution.log_probability(float(logits[chosen])),
-            entropy=distribution.entropy,
-            alternatives=distribution.alternatives,
-            alternative_log_probabilities=distribution.alternative_log_probabilities,
-            forced=forced,
-            end=chosen in self._end_tokens,
-        )
-
-    def _stop_reason(self, sequence: _Sequence, token: Token) -> StopReason | None:
-        """An end token inside the forced part is walked over; one that closes it, or is sampled, ends."""
-        request = sequence.request
-        if token.end and sequence.answered >= len(request.forced):
-            return "end"
-        if sequence.answered >= request.max_tokens:
-            return "length"
-        if len(request.prompt) + sequence.answered >= self._streams.context:
-            return "context"
-        return None
-
     def _end(self, slot: int, reason: StopReason, outlet: Outlet, message: str | None = None) -> None:
-        sequence = self._slots.running[slot]
-        assert sequence is not None
+        sequence = self._running(slot)
         self._slots.running[slot] = None
         if self._slots.entering == slot:
             self._slots.entering = None
         outlet.ended(SequenceEnded(sequence.request.key, reason, message))
+
+
+def _needs_cut(segment: Segment) -> bool:
+    return isinstance(segment, Choice) and max(map(len, segment.options)) > 1

@@ -1,6 +1,8 @@
-"""What the rest of the program knows of an engine: requests, events and the interface of the handle.
+"""What the rest of the program knows of an engine: options, events and the interface of the handle.
 
-Nothing here names llama.cpp.  A llama.cpp child, a scripted child and, later, a remote server all look like this.
+What one sequence is asked to be is in `salt_tui.engine.requests`.
+
+Nothing here names llama.cpp.  A llama.cpp child, a scripted child and other engines all look like this.
 The order of use is `Engine.load`, `Engine.encode` (as often as wanted), `Engine.open_context`, then any number of
 `Engine.submit` and `Engine.events`.  Loading and opening are two steps because a plan can only know the context it
 needs after its prompts are tokenised.
@@ -14,14 +16,21 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Protocol, Self, TypeAlias
 
-StopReason = Literal["end", "length", "context", "cancelled", "failed"]
-"""Why a sequence ended (spec 2): end of generation, token limit, context full, cancelled, engine failure."""
+from salt_tui.engine.requests import Generate
+
+StopReason = Literal["end", "length", "done", "context", "cancelled", "failed"]
+"""Why a sequence ended.
+
+``end``: an end-of-generation token was sampled, or is the last of the forced ones; ``length``: the last segment is
+`Free` and reached its limit; ``done``: the segments are used up; ``context``: the context is full; ``cancelled``;
+``failed``: the engine failed.
+"""
 
 ALTERNATIVES = 20
 """How many of the most probable tokens every step reports (fewer when the vocabulary is smaller)."""
 
 
-# --- requests ---------------------------------------------------------------------------------------------------
+# --- options ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,7 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """The shape of the computation; equal shapes give equal numbers (design 4).
+    """The shape of the computation; equal shapes give equal numbers.
 
     Attributes:
         width: sequences decoded at once, ``-np``: 1, 2, 3 or a multiple of 4.
@@ -55,6 +64,7 @@ class ContextOptions:
         flash_attention: ``-fa``.
         key_type, value_type: ``-ctk``, ``-ctv``: ``f32 f16 bf16 q8_0 q4_0 …``.
         check: the exactness check: none, the quick one of every run, or in full.
+        layers: blocks, from 0, whose activations requests may ask for; () installs nothing.
     """
 
     width: int
@@ -66,6 +76,7 @@ class ContextOptions:
     key_type: str
     value_type: str
     check: Literal["none", "quick", "full"] = "quick"
+    layers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,45 +88,16 @@ class ChatTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
-    """How tokens are chosen; log-probabilities and entropies are always those before any of this.
+class NextTurn:
+    """How a conversation goes on after a reply: drop ids at its end, then append tokens.
 
     Attributes:
-        temperature: 0 is greedy.
-        top_k: 0 keeps all.
-        top_p: in (0, 1], 1 keeps all.
-        min_p: in [0, 1), 0 keeps all.
-        seed: seed of the generator of one sequence; the t-th sampled token uses the t-th draw of
-            ``random.Random(seed).random()`` by inverse distribution function, most probable first, ties by id.
+        dropped: how many ids at the end of the reply go, because the template writes its own end of turn.
+        tokens: the end of the reply's turn, the next turn, and the beginning of the next reply.
     """
 
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
-    min_p: float = 0.0
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Generate:
-    """One sequence to compute.
-
-    Attributes:
-        key: the caller's number for it, unique among the sequences in flight.
-        prompt: token ids.
-        preamble: how many of them are the preamble shared by the task: evaluated once and copied, with the same
-            cut for every problem.
-        forced: ids that the answer begins with, walked one per step (interventions, teacher forcing).
-        max_tokens: limit on answer tokens, forced ones included; 0 is an error.
-        sampling: how the others are chosen.
-    """
-
-    key: int
-    prompt: tuple[int, ...]
-    preamble: int
-    max_tokens: int
-    forced: tuple[int, ...] = ()
-    sampling: Sampling = Sampling()
+    dropped: int
+    tokens: tuple[int, ...]
 
 
 # --- answers to loading -----------------------------------------------------------------------------------------
@@ -144,6 +126,27 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine can do with a model.
+
+    Attributes:
+        statistics: over what log-probabilities and entropies are known: the whole vocabulary, the most probable tokens
+            only, or not at all.
+        activation_layers, activation_width: shape of the activations of one token; 0 where there are none.
+        vocabulary: the bytes of every token id are known.
+        forced: tokens can be forced.
+        cut: a sequence can be cut back to an earlier position.
+    """
+
+    statistics: Literal["vocabulary", "top_k", "none"]
+    activation_layers: int
+    activation_width: int
+    vocabulary: bool
+    forced: bool
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """A loaded model.
 
@@ -160,6 +163,8 @@ class ModelInfo:
         template: the chat template in use, None for plain completion prompts.
         thinking_open: the rendered prompt ends inside an open ``<think>``, so a reply begins as thinking.
         warnings: sentences the user must see, e.g. layers asked for and no device.
+        capabilities: what the engine can do with it.
+        identity: what tells this model from others; None: the hash of its file does.
     """
 
     description: str
@@ -176,6 +181,8 @@ class ModelInfo:
     thinking_open: bool
     warnings: tuple[str, ...]
     build: Build
+    capabilities: Capabilities
+    identity: str | None
 
 
 INCOMPARABLE = sys.float_info.max
@@ -254,6 +261,7 @@ class Token:
 
     Attributes:
         key: the sequence.
+        position: in the reply, from 0, trunk included.
         id: the token.
         log_probability: natural logarithm, <= 0.
         entropy: nats, >= 0.
@@ -264,6 +272,7 @@ class Token:
     """
 
     key: int
+    position: int
     id: int
     log_probability: float
     entropy: float
@@ -271,6 +280,59 @@ class Token:
     alternative_log_probabilities: tuple[float, ...]
     forced: bool
     end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a `Choice` found; the tokens of the chosen option follow as forced ones.
+
+    Attributes:
+        key: the sequence.
+        position: of the first token of the option.
+        log_probabilities: of each option, natural logarithm, the sum over its tokens; -inf where it is impossible.
+        chosen: place of the appended option.
+    """
+
+    key: int
+    position: int
+    log_probabilities: tuple[float, ...]
+    chosen: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadoutTaken:
+    """What a `Readout` found, before the token at its position; natural logarithms, -inf for probability 0.
+
+    Attributes:
+        key: the sequence.
+        position: of the readout.
+        log_probabilities: of the listed ids.
+        rest: of all other ids together; None when not asked for.
+        log_mass: of the named set; None when not asked for.
+    """
+
+    key: int
+    position: int
+    log_probabilities: tuple[float, ...]
+    rest: float | None
+    log_mass: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """Outputs of blocks (residual stream) in the evaluation that produced the token at a position.
+
+    Attributes:
+        key: the sequence.
+        position: of the token that was produced.
+        layers: blocks, from 0, in the order of the request.
+        values: little-endian float32, shape ``(len(layers), width)``.
+    """
+
+    key: int
+    position: int
+    layers: tuple[int, ...]
+    values: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +364,8 @@ class LoadProgress:
     fraction: float
 
 
-Event: TypeAlias = PromptProgress | Token | SequenceEnded | EngineDied
+Reading: TypeAlias = Chosen | ReadoutTaken | Activations
+Event: TypeAlias = PromptProgress | Token | Reading | SequenceEnded | EngineDied
 
 
 # --- errors -----------------------------------------------------------------------------------------------------
@@ -372,6 +435,29 @@ class Engine(Protocol):
 
     def tokenize(self, text: bytes) -> tuple[int, ...]:
         """Tokenise bytes that continue a text: nothing added, special tokens not parsed."""
+        ...
+
+    def next_turn(self, reply: Sequence[int], turn: ChatTurn) -> NextTurn:
+        """Continue a conversation after a reply, by the template, as a user's turn and the beginning of a reply.
+
+        An end-of-generation token at the reply's end gives way to the template's own.  A ``<think>`` that the reply
+        left open, or that the template opens for the next reply, is closed, so the next reply begins as an answer.
+
+        Args:
+            reply: all ids after the prompt, earlier turns included.
+            turn: what the user says next.
+
+        Raises:
+            ModelError: the template cannot show a reply that another turn follows.
+        """
+        ...
+
+    def define_set(self, name: str, ids: Sequence[int]) -> None:
+        """Name a set of token ids for `Readout.mass_of`; replaces one of that name and outlives a restart.
+
+        Raises:
+            EngineError: an id is outside the vocabulary.
+        """
         ...
 
     def open_context(self, options: ContextOptions) -> ContextInfo:

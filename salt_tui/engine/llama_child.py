@@ -16,9 +16,10 @@ os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 import llama_cpp
+import numpy as np
 
 from salt_tui.engine import serve, wire
-from salt_tui.engine.chat_template import ChatTemplate, render_plain
+from salt_tui.engine.chat_template import ChatTemplate, follow_up, render_plain
 from salt_tui.engine.decoding import Decoder
 from salt_tui.engine.engine import (
     Build,
@@ -28,10 +29,10 @@ from salt_tui.engine.engine import (
     ContextOptions,
     EngineError,
     Exactness,
-    Generate,
     LoadOptions,
     LoadProgress,
     ModelInfo,
+    NextTurn,
     SequenceEnded,
     Speed,
 )
@@ -42,6 +43,9 @@ from salt_tui.engine.llama_devices import describe_build
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.llama_model import LlamaModel
 from salt_tui.engine.llama_streams import ContextRefusedError, LlamaStreams, cache_bytes
+from salt_tui.engine.readouts import IdSet, check_ids
+from salt_tui.engine.reply import Vocabulary
+from salt_tui.engine.requests import Generate
 from salt_tui.engine.speed import measure_speed
 from salt_tui.engine.streams import DecodeError
 
@@ -59,6 +63,7 @@ class LlamaBackend:
         self._template: ChatTemplate | None = None
         self._streams: LlamaStreams | None = None
         self._decoder: Decoder | None = None
+        self._sets: dict[str, IdSet] = {}
         self._refused: list[SequenceEnded] = []
 
     def build(self) -> Build:
@@ -69,6 +74,7 @@ class LlamaBackend:
         """Load a model in place of an earlier one."""
         model = self._load_model(options, progress)
         self._options = options
+        self._sets.clear()
         source = model.chat_template() if options.template is None else options.template or None
         self._template = None
         if source is not None:
@@ -91,6 +97,23 @@ class LlamaBackend:
         """Tokenise text that continues another."""
         return self._loaded().vocabulary.encode_continuation(text)
 
+    def next_turn(self, reply: Sequence[int], turn: ChatTurn) -> NextTurn:
+        """Continue a conversation after a reply."""
+        vocabulary, special = self._loaded().vocabulary, self._template is not None
+        ends, pieces = vocabulary.end_tokens(), vocabulary.pieces()
+        kept = len(reply)
+        while kept and reply[kept - 1] in ends:
+            kept -= 1
+        said = b"".join(pieces[token] for token in reply[:kept]).decode("utf-8", "replace")
+        before, content, after = follow_up(self._template, said, turn)
+        return NextTurn(len(reply) - kept, vocabulary.encode_turn(before, content, after, special=special))
+
+    def define_set(self, name: str, ids: Sequence[int]) -> None:
+        """Name a set of ids."""
+        size = self._loaded().vocabulary.size
+        check_ids(ids, size)
+        self._sets[name] = np.unique(np.array(ids, np.int64))
+
     def open_context(self, options: ContextOptions) -> ContextInfo:
         """Make the context in place of an earlier one, and check it where asked."""
         self._close_context()
@@ -103,7 +126,9 @@ class LlamaBackend:
             except DecodeError as error:
                 self._close_context()
                 raise ContextError(f"the model cannot be evaluated: {error} ({self._log.reason()})") from error
-        self._decoder = Decoder(streams, model.vocabulary.end_tokens(), self._interruption)
+        ids = model.vocabulary
+        vocabulary = Vocabulary(ids.size, ids.end_tokens(), ids.pieces, self._sets)
+        self._decoder = Decoder(streams, vocabulary, self._interruption)
         return ContextInfo(
             width=streams.width,
             context=streams.context,

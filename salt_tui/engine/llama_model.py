@@ -12,6 +12,7 @@ import llama_cpp
 
 from salt_tui.engine.engine import (
     Build,
+    Capabilities,
     EngineError,
     LoadOptions,
     LoadProgress,
@@ -115,11 +116,16 @@ class LlamaModel:
             raise ModelError(f"{path}: this model does not continue text (it has an encoder, or no decoder)")
         if llama_cpp.llama_model_is_diffusion(self._model):
             raise ModelError(f"{path}: this is a diffusion model, which has no next-token probabilities")
-        if llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model):
+        if not self.can_cut:
             self._warnings.append(
-                "the model keeps a recurrent state: it cannot be cut back, so interventions are evaluated from the "
-                "end of the preamble"
+                "the model keeps a recurrent state: it cannot be cut back, so replies that part ways are evaluated "
+                "from a whole stored state or from the end of the preamble"
             )
+
+    @property
+    def can_cut(self) -> bool:
+        """Whether the end of a sequence can be dropped: not where the model keeps a recurrent state."""
+        return not (llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model))
 
     @property
     def pointer(self) -> Any:
@@ -185,6 +191,8 @@ class LlamaModel:
             thinking_open=thinking_open,
             warnings=tuple(self._warnings),
             build=self.build,
+            capabilities=Capabilities("vocabulary", 0, 0, vocabulary=True, forced=True, cut=self.can_cut),
+            identity=None,
         )
 
     def metadata(self, key: str) -> str | None:
@@ -277,6 +285,37 @@ class LlamaVocabulary:
                 return both[len(before) :]
         shown = text[:40].decode("utf-8", "ignore")
         raise EngineError(f"this model's vocabulary cannot spell exactly {shown!r} within a text")
+
+    def encode_turn(self, before: str, content: str, after: str, *, special: bool) -> tuple[int, ...]:
+        """Tokenise a turn that follows other text.
+
+        Args:
+            before: what the template writes before the turn's content.
+            content: text, in which the names of special tokens are text too.
+            after: what the template writes after it.
+            special: special tokens are parsed in what the template writes.
+
+        Raises:
+            EngineError: no tokens spell the text.
+        """
+        parts = [part.encode("utf-8", "surrogateescape") for part in (before, content, after)]
+        if not special:
+            return self.encode_continuation(b"".join(parts))
+        if self._tokenize(parts[1], parse_special=True) == self._tokenize(parts[1], parse_special=False):
+            return self._after_text(b"".join(parts))
+        inside = self.encode_continuation(parts[1])
+        return (*self._after_text(parts[0]), *inside, *self._after_text(parts[2]))
+
+    def _after_text(self, text: bytes) -> tuple[int, ...]:
+        """Tokenise with special tokens; without the space that some vocabularies put before what comes first."""
+        tokens = self._tokenize(text, parse_special=True)
+        if self._spells(tokens, text):
+            return tokens
+        for anchor in map(str.encode, _ANCHORS):
+            before, both = self._tokenize(anchor, parse_special=True), self._tokenize(anchor + text, parse_special=True)
+            if both[: len(before)] == before and self._spells(both[len(before) :], text):
+                return both[len(before) :]
+        return tokens  # special tokens that swallow the spaces beside them are not spelled exactly
 
     def _spells(self, tokens: tuple[int, ...], text: bytes) -> bool:
         pieces = self.pieces()

@@ -73,6 +73,7 @@ class LlamaStreams:
         self.width = options.width
         self.context = options.context
         self.vocabulary_size = model.vocabulary.size
+        self.can_cut = model.can_cut
         self.threads = options.threads or suitable_threads(model.parameters)
         parameters = self._parameters(options, interruption)
         log.clear()
@@ -130,6 +131,11 @@ class LlamaStreams:
     def copy(self, source: int, target: int) -> None:
         """Make one stream, which must be empty, equal to another; with separate streams only whole copies exist."""
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def cut(self, stream: int, length: int) -> None:
+        """Keep the first ``length`` tokens of a stream."""
+        if not llama_cpp.llama_memory_seq_rm(self._memory, stream, length, -1):
+            raise AssertionError("the library refused to cut a sequence back")
 
     def evaluate(self, stream: int, tokens: Sequence[int], position: int, logits: bool) -> Logits | None:
         """Append at most `chunk` tokens at a position; return the logits after the last where asked."""

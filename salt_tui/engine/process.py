@@ -30,15 +30,17 @@ from salt_tui.engine.engine import (
     EngineDied,
     EngineError,
     Event,
-    Generate,
     LoadOptions,
     LoadProgress,
     ModelError,
     ModelInfo,
+    NextTurn,
     PromptProgress,
+    Reading,
     SequenceEnded,
     Speed,
 )
+from salt_tui.engine.requests import Generate, check_request
 from salt_tui.paths import ENGINE_LOG_PREFIX
 from salt_tui.visible_text import visible
 
@@ -78,6 +80,7 @@ class EngineProcess:
         self._write_lock = threading.Lock()
         self._load_options: LoadOptions | None = None
         self._context_options: ContextOptions | None = None
+        self._sets: dict[str, tuple[int, ...]] = {}
         self._closed = self._dead = False
         self._while_waiting: Callable[[], None] | None = None
         self._start()
@@ -109,6 +112,7 @@ class EngineProcess:
         except _ChildGoneError as error:
             raise ModelError(f"{options.path}: {error}, while loading it") from error
         self._load_options, self._context_options = options, None
+        self._sets.clear()
         return info
 
     def vocabulary(self) -> tuple[bytes, ...]:
@@ -127,6 +131,15 @@ class EngineProcess:
             EngineError: for bytes that are not UTF-8, and where no tokens spell exactly these bytes.
         """
         return self._ask(wire.Tokenize(text), wire.TokenSequences).sequences[0]
+
+    def next_turn(self, reply: Sequence[int], turn: ChatTurn) -> NextTurn:
+        """Continue a conversation after a reply by the template; see `Engine.next_turn`."""
+        return self._ask(wire.ContinueConversation(tuple(reply), turn), NextTurn)
+
+    def define_set(self, name: str, ids: Sequence[int]) -> None:
+        """Name a set of token ids for readouts; kept over a restart."""
+        self._ask(wire.DefineSet(name, tuple(ids)), wire.Accepted)
+        self._sets[name] = tuple(ids)
 
     def open_context(self, options: ContextOptions) -> ContextInfo:
         """Make the context, replacing an earlier one, and check its exactness; raises `ContextError`."""
@@ -151,12 +164,7 @@ class EngineProcess:
         Raises:
             ValueError: for a request that can never be computed.
         """
-        if request.max_tokens < 1:
-            raise ValueError(f"max_tokens must be at least 1, not {request.max_tokens}")
-        if not request.prompt:
-            raise ValueError("the prompt has no tokens")
-        if not 0 <= request.preamble <= len(request.prompt):
-            raise ValueError(f"the preamble must have 0 to {len(request.prompt)} tokens, not {request.preamble}")
+        check_request(request)
         self._refuse_when_gone()
         self._send(request)
 
@@ -183,11 +191,13 @@ class EngineProcess:
 
     def restart(self) -> None:
         """Start a new child after `EngineDied`, loaded and opened as before; raises `EngineError`."""
-        load, context = self._load_options, self._context_options
+        load, context, sets = self._load_options, self._context_options, dict(self._sets)
         self.close()
         self._start()
         if load is not None:
             self.load(load)
+        for name, ids in sets.items():
+            self.define_set(name, ids)
         if context is not None:
             # Checked before: here it would only keep a crashed run waiting.
             self.open_context(replace(context, check="none"))
@@ -304,7 +314,7 @@ class EngineProcess:
         for message in self._frames.feed(data):
             if isinstance(message, wire.TokenStep):
                 self._events.extend(message.tokens)
-            elif isinstance(message, PromptProgress | SequenceEnded):
+            elif isinstance(message, PromptProgress | SequenceEnded | Reading):
                 self._events.append(message)
             elif isinstance(message, LoadProgress | wire.Reply):
                 self._answers.append(message)

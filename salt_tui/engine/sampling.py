@@ -11,14 +11,14 @@ import random
 import numpy as np
 import numpy.typing as npt
 
-from salt_tui.engine.engine import Sampling
+from salt_tui.engine.requests import Sampling
 
 _CUTS = (10.0, 30.0)
 """Distances in nats below the maximum that are sorted first: a whole vocabulary takes 20 ms to sort, this 0.1."""
 
 
 class Sampler:
-    """Chooses the tokens of one sequence; the t-th choice uses the t-th draw of its generator."""
+    """Chooses the tokens of one sequence; position t uses draw t of its generator."""
 
     def __init__(self, sampling: Sampling) -> None:
         """Check the options.
@@ -37,17 +37,27 @@ class Sampler:
             raise ValueError(f"min-p must be at least 0 and below 1, not {sampling.min_p}")
         self._sampling = sampling
         self._generator = random.Random(sampling.seed)
+        self._drawn = 0
 
-    def choose(self, logits: npt.NDArray[np.float32], most_probable: int) -> int:
+    def draw(self, position: int) -> float:
+        """Return the draw of a position of the reply, in [0, 1); positions must ascend."""
+        while self._drawn < position:  # forced tokens take theirs
+            self._generator.random()
+            self._drawn += 1
+        self._drawn += 1
+        return self._generator.random()
+
+    def choose(self, position: int, logits: npt.NDArray[np.float32], most_probable: int) -> int:
         """Return a token id.
 
         Args:
+            position: of the token in the reply, from 0; must ascend from call to call.
             logits: shape ``(vocabulary size,)``, at least one finite, none NaN or +inf.
             most_probable: the id of the largest logit (the smallest such id): the greedy choice.
         """
         if self._sampling.temperature == 0:
             return most_probable
-        return choose(logits, self._sampling, self._generator.random())
+        return choose(logits, self._sampling, self.draw(position))
 
 
 def choose(logits: npt.NDArray[np.float32], sampling: Sampling, draw: float) -> int:

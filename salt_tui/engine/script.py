@@ -58,6 +58,8 @@ _MODEL_KEYS = {
     "parameters": int,
     "trained_context": int,
     "layers": int,
+    "activation_layers": int,
+    "activation_width": int,
     "warnings": list,
 }
 _KEYS = {

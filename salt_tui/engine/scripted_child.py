@@ -5,47 +5,61 @@ what a script holds.  Vocabulary: id 0 ends a generation, ids 1 to 256 are the b
 of the script in order of first appearance.  Text is tokenised from left to right, always by the longest known text,
 else by a byte.  A reply's tokens are the whole answer: a forced token takes the place of the scripted one at its
 position and has that one's statistics, its own log-probability where the script lists it there, else
-`UNLISTED_LOG_PROBABILITY`.  Sampling options change nothing.
+`UNLISTED_LOG_PROBABILITY`.  Choices and readouts see the same numbers; a scripted distribution need not sum to one.
+Sampling options change nothing in free segments.  Activations are pseudo-random numbers from -1 to 1 that depend on
+the prompt, the position, the token before it and the layer.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
+
+import numpy as np
 
 from salt_tui import __version__
 from salt_tui.engine import wire
-from salt_tui.engine.chat_template import ChatTemplate, render_plain
+from salt_tui.engine.chat_template import ChatTemplate, follow_up, render_plain
 from salt_tui.engine.engine import (
+    Activations,
     Build,
+    Capabilities,
     ChatTurn,
     ContextError,
     ContextInfo,
     ContextOptions,
     EngineError,
     Exactness,
-    Generate,
     LoadOptions,
     LoadProgress,
     ModelError,
     ModelInfo,
+    NextTurn,
     PromptProgress,
     SequenceEnded,
     Speed,
     Token,
     check_width,
 )
+from salt_tui.engine.readouts import IdSet, check_ids, refusal
+from salt_tui.engine.reply import Outcome, Reply, Vocabulary
+from salt_tui.engine.requests import Generate, ids_of
 from salt_tui.engine.script import Script, ScriptedToken, read_script
 from salt_tui.engine.serve import Outlet, main
+from salt_tui.engine.statistics import Distribution, Logits
 
 END_TOKEN = 0
 END_TEXT = b"<|im_end|>"
 UNLISTED_LOG_PROBABILITY = -12.0
 """Of a forced token that the script does not list at its position."""
+
+_ACTIVATION_LAYERS, _ACTIVATION_WIDTH = 4, 8
 
 _EXACT = {"company": 0.0}
 _END = ScriptedToken(END_TEXT.decode(), -0.015625, 0.0625)  # a power of two survives the float32 of the pipe
@@ -53,12 +67,14 @@ _END = ScriptedToken(END_TEXT.decode(), -0.015625, 0.0625)  # a power of two sur
 
 @dataclass(slots=True)
 class _Sequence:
-    """One sequence in a slot: where its prompt and its reply are."""
+    """One sequence in a slot: where its prompt is, and which of the script's replies it says."""
 
     request: Generate
-    reply: int
+    scripted: int
+    reply: Reply
     evaluated: int
-    reported: int = 0
+    said: int = 0
+    """The scripted token at the position that is settled next."""
 
 
 class ScriptedBackend:
@@ -72,6 +88,8 @@ class ScriptedBackend:
         self._ids: dict[bytes, int] = {}
         self._longest = 0
         self._template: ChatTemplate | None = None
+        self._sets: dict[str, IdSet] = {}
+        self._layers: tuple[int, ...] = ()
         self._width = self._context = 0
         self._waiting: deque[Generate] = deque()
         self._running: list[_Sequence] = []
@@ -86,6 +104,7 @@ class ScriptedBackend:
     def load(self, options: LoadOptions, progress: Callable[[LoadProgress], None]) -> ModelInfo:
         """Read the script; raises `ModelError`."""
         self._width = 0
+        self._sets.clear()
         self._path = Path(options.path)
         self._script = script = read_script(self._path)
         if script.load_failure is not None:
@@ -119,6 +138,8 @@ class ScriptedBackend:
             thinking_open=thinking_open,
             warnings=tuple(model.get("warnings", ())),
             build=self.build(),
+            capabilities=Capabilities("vocabulary", *self._activation_shape(), vocabulary=True, forced=True, cut=True),
+            identity=None,
         )
 
     def vocabulary(self) -> tuple[bytes, ...]:
@@ -134,9 +155,32 @@ class ScriptedBackend:
         """Tokenise bytes."""
         return self._tokens(text, special=False)
 
+    def next_turn(self, reply: Sequence[int], turn: ChatTurn) -> NextTurn:
+        """Continue a conversation after a reply."""
+        kept = len(reply)
+        while kept and reply[kept - 1] == END_TOKEN:
+            kept -= 1
+        said = b"".join(self._vocabulary[number] for number in reply[:kept]).decode("utf-8", "replace")
+        before, content, after = follow_up(self._template, said, turn)
+        special = self._template is not None
+        parts = ((before, special), (content, False), (after, special))
+        tokens = [token for part, on in parts for token in self._tokens(part.encode(), special=on)]
+        return NextTurn(len(reply) - kept, tuple(tokens))
+
+    def define_set(self, name: str, ids: Sequence[int]) -> None:
+        """Name a set of ids."""
+        check_ids(ids, len(self._vocabulary))
+        self._sets[name] = np.unique(np.array(ids, np.int64))
+
     def open_context(self, options: ContextOptions) -> ContextInfo:
         """Take over width and context; raises `ContextError`."""
         check_width(options.width)
+        layers = self._activation_shape()[0]
+        if any(layer >= layers for layer in options.layers):
+            raise ContextError(
+                f"the model has {layers} layers, counted from 0, not one of number {max(options.layers)}"
+            )
+        self._layers = options.layers
         if self._script.context_failure is not None:
             raise ContextError(self._script.context_failure)
         self._width, self._context = options.width, options.context
@@ -181,11 +225,13 @@ class ScriptedBackend:
         tokens: list[Token] = []
         ended: list[SequenceEnded] = []
         for sequence in list(self._running):
-            token, end = self._next(sequence)
-            if token is not None:
-                tokens.append(token)
-            if end is not None:
-                ended.append(end)
+            outcome = self._next(sequence, outlet)
+            for reading in outcome.readings:
+                outlet.reading(reading)
+            if outcome.token is not None:
+                tokens.append(outcome.token)
+            if outcome.reason is not None:
+                ended.append(SequenceEnded(sequence.request.key, outcome.reason, outcome.message))
                 self._running.remove(sequence)
         outlet.tokens(tokens)
         for end in ended:
@@ -214,24 +260,40 @@ class ScriptedBackend:
         if not self._width:
             outlet.ended(SequenceEnded(request.key, "failed", "no context is open"))
             return
-        if any(not 0 <= number < len(self._vocabulary) for number in (*request.prompt, *request.forced)):
+        if any(not 0 <= number < len(self._vocabulary) for number in ids_of(request)):
             outlet.ended(SequenceEnded(request.key, "failed", "a token id outside the vocabulary"))
             return
         if len(request.prompt) >= self._context:
             message = f"the prompt has {len(request.prompt)} tokens and the context {self._context}"
             outlet.ended(SequenceEnded(request.key, "context", message))
             return
+        refused = refusal(request, self._sets, self._layers)
+        if refused is not None:
+            outlet.ended(SequenceEnded(request.key, "failed", refused))
+            return
         prompt = b"".join(self._vocabulary[number] for number in request.prompt).decode("utf-8", "replace")
-        reply = self._script.choose(prompt)
-        if reply is None:
+        scripted = self._script.choose(prompt)
+        if scripted is None:
             unmatched = [index for index, one in enumerate(self._script.replies) if not one.match]
             if not unmatched:
                 outlet.ended(SequenceEnded(request.key, "failed", "the script has no reply to this prompt"))
                 return
-            reply = unmatched[self._served % len(unmatched)]
+            scripted = unmatched[self._served % len(unmatched)]
             self._served += 1
         preamble = request.prompt[: request.preamble]
-        self._running.append(_Sequence(request, reply, len(preamble) if preamble in self._evaluated else 0))
+        vocabulary = Vocabulary(len(self._vocabulary), {END_TOKEN}, self.vocabulary, self._sets)
+        sequence: _Sequence
+
+        def choose(distribution: Distribution) -> int:
+            return self._ids[self._scripted(sequence).text.encode()]
+
+        try:
+            reply = Reply(request, vocabulary, self._context - len(request.prompt), choose)
+        except ValueError as error:
+            outlet.ended(SequenceEnded(request.key, "failed", str(error)))
+            return
+        sequence = _Sequence(request, scripted, reply, len(preamble) if preamble in self._evaluated else 0)
+        self._running.append(sequence)
 
     def _evaluate(self, sequence: _Sequence, outlet: Outlet) -> None:
         total = len(sequence.request.prompt)
@@ -242,49 +304,53 @@ class ScriptedBackend:
         if sequence.evaluated == total:
             self._crash_if_due(sequence)
 
-    def _next(self, sequence: _Sequence) -> tuple[Token | None, SequenceEnded | None]:
-        """Return the next token of a sequence, if there is one, and its end, if it is over after that."""
-        request, reply, position = sequence.request, self._script.replies[sequence.reply], sequence.reported
-        forced = position < len(request.forced)
-        if position < len(reply.tokens):
-            scripted = reply.tokens[position]
-        elif reply.end or forced:
-            scripted = _END
-        else:
-            return None, SequenceEnded(request.key, "length")
-        token = self._token(request.key, scripted, request.forced[position] if forced else None)
-        sequence.reported += 1
-        if token.end:
-            return token, SequenceEnded(request.key, "end")
-        if sequence.reported == request.max_tokens:
-            return token, SequenceEnded(request.key, "length")
-        if len(request.prompt) + sequence.reported == self._context:
-            return token, SequenceEnded(request.key, "context")
-        return token, None
+    def _next(self, sequence: _Sequence, outlet: Outlet) -> Outcome:
+        """Settle the next token of a sequence, if there is one."""
+        reply, request = sequence.reply, sequence.request
+        while reply.in_trunk:
+            reply.skip_trunk(reply.decided + 1)
+        last, before = reply.next_input if reply.decided or reply.is_walking else (0, -1)
+        sequence.said = before + 1
+        scripted = self._script.replies[sequence.scripted]
+        if sequence.said >= len(scripted.tokens) and not scripted.end and reply.is_free:
+            return Outcome(reason="length")
+        if request.layers and not reply.is_walking:
+            outlet.reading(self._activations(sequence, last))
+        return reply.take(*self._row(self._scripted(sequence)))
 
-    def _token(self, key: int, scripted: ScriptedToken, forced: int | None) -> Token:
-        """Give a scripted token its id, or a forced id the scripted statistics."""
-        number = self._ids[scripted.text.encode()]
+    def _scripted(self, sequence: _Sequence) -> ScriptedToken:
+        tokens = self._script.replies[sequence.scripted].tokens
+        return tokens[sequence.said] if sequence.said < len(tokens) else _END
+
+    def _row(self, scripted: ScriptedToken) -> tuple[Logits, Distribution]:
+        """Return a scripted token's place as if it had been computed; log-probabilities stand for logits."""
         listed = {self._ids[text.encode()]: value for text, value in scripted.alternatives}
-        listed[number] = scripted.log_probability
+        listed[self._ids[scripted.text.encode()]] = scripted.log_probability
         ranked = sorted(listed.items(), key=lambda item: (-item[1], item[0]))
-        shown = number if forced is None else forced
-        return Token(
-            key=key,
-            id=shown,
-            log_probability=listed.get(shown, UNLISTED_LOG_PROBABILITY),
-            entropy=scripted.entropy,
-            alternatives=tuple(alternative for alternative, _ in ranked),
-            alternative_log_probabilities=tuple(value for _, value in ranked),
-            forced=forced is not None,
-            end=shown == END_TOKEN,
-        )
+        row = np.full(len(self._vocabulary), UNLISTED_LOG_PROBABILITY)
+        row[list(listed)] = list(listed.values())
+        ids, values = zip(*ranked, strict=True)
+        # Doubles, so that the script's numbers come out as they went in.
+        return cast(Logits, row), Distribution(0.0, 0.0, scripted.entropy, ids, values)
+
+    def _activation_shape(self) -> tuple[int, int]:
+        model = self._script.model
+        return model.get("activation_layers", _ACTIVATION_LAYERS), model.get("activation_width", _ACTIVATION_WIDTH)
+
+    def _activations(self, sequence: _Sequence, last: int) -> Activations:
+        request, width = sequence.request, self._activation_shape()[1]
+        vectors = [
+            hashlib.shake_128(f"{request.prompt} {sequence.said} {last} {layer}".encode()).digest(2 * width)
+            for layer in request.layers
+        ]
+        values = np.frombuffer(b"".join(vectors), "<i2").astype("<f4") / np.float32(1 << 15)
+        return Activations(request.key, sequence.said, request.layers, values.astype("<f4").tobytes())
 
     def _crash_if_due(self, sequence: _Sequence) -> None:
-        crash = self._script.replies[sequence.reply].crash
-        if crash is None or sequence.reported != crash.after or sequence.evaluated < len(sequence.request.prompt):
+        crash = self._script.replies[sequence.scripted].crash
+        if crash is None or sequence.reply.decided != crash.after or sequence.evaluated < len(sequence.request.prompt):
             return
-        marker = self._path.with_name(f"{self._path.name}.crash-{sequence.reply}")
+        marker = self._path.with_name(f"{self._path.name}.crash-{sequence.scripted}")
         happened = marker.stat().st_size if marker.exists() else 0
         if happened < crash.times:
             marker.write_bytes(b"x" * (happened + 1))

@@ -55,12 +55,21 @@ class Streams(Protocol):
         """Length of a row of logits."""
         ...
 
+    @property
+    def can_cut(self) -> bool:
+        """Whether `cut` is possible: not where the model keeps a recurrent state."""
+        ...
+
     def clear(self, stream: int) -> None:
         """Empty a stream."""
         ...
 
     def copy(self, source: int, target: int) -> None:
         """Make one stream, which must be empty, equal to another."""
+        ...
+
+    def cut(self, stream: int, length: int) -> None:
+        """Keep the first ``length`` tokens of a stream, which holds more."""
         ...
 
     def evaluate(self, stream: int, tokens: Sequence[int], position: int, logits: bool) -> Logits | None:

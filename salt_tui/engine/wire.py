@@ -4,7 +4,8 @@ A frame is a little-endian ``uint32`` payload length, one byte for the kind, and
 
 - ``J``: JSON of one of the dataclasses below or of `salt_tui.engine.engine`, with its class name under ``type``;
 - ``T``: the tokens of one step of all slots, `struct`-packed, about 200 bytes a token (JSON would be 700);
-- ``V``: the vocabulary: ``uint32`` lengths, then the bytes.
+- ``V``: the vocabulary: ``uint32`` lengths, then the bytes;
+- ``A``: the activations of one token: a head, the numbers of the layers, then the values as they are.
 
 Nothing is pickled.  The alternatives' log-probabilities are rounded to float32 on the way; everything else is exact.
 """
@@ -24,20 +25,24 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
 from salt_tui.engine.engine import (
+    Activations,
     Build,
     ChatTurn,
+    Chosen,
     ContextInfo,
     ContextOptions,
     EngineError,
-    Generate,
     LoadOptions,
     LoadProgress,
     ModelInfo,
+    NextTurn,
     PromptProgress,
+    ReadoutTaken,
     SequenceEnded,
     Speed,
     Token,
 )
+from salt_tui.engine.requests import Choice, Forced, Free, Generate
 
 PIPE_BYTES = 1 << 20
 """Asked for on Linux: about 5,000 tokens may wait for a busy parent before the child has to."""
@@ -65,6 +70,27 @@ class Tokenize:
     """Asks for `TokenSequences` with one element."""
 
     text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueConversation:
+    """Asks for a `NextTurn`."""
+
+    reply: tuple[int, ...]
+    turn: ChatTurn
+
+
+@dataclass(frozen=True, slots=True)
+class DefineSet:
+    """Names a set of token ids for readouts; answered by `Accepted`."""
+
+    name: str
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The request is carried out and has no other answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,22 +138,37 @@ class TokenStep:
 
 
 Request: TypeAlias = (
-    DescribeBuild | LoadOptions | ListVocabulary | Encode | Tokenize | ContextOptions | Measure | Generate | Cancel
+    DescribeBuild
+    | LoadOptions
+    | ListVocabulary
+    | Encode
+    | Tokenize
+    | ContinueConversation
+    | DefineSet
+    | ContextOptions
+    | Measure
+    | Generate
+    | Cancel
 )
-Reply: TypeAlias = Build | ModelInfo | Vocabulary | TokenSequences | ContextInfo | Speed | Failure
-Report: TypeAlias = LoadProgress | PromptProgress | SequenceEnded | TokenStep
+Reply: TypeAlias = Build | ModelInfo | Vocabulary | TokenSequences | NextTurn | ContextInfo | Speed | Accepted | Failure
+Report: TypeAlias = LoadProgress | PromptProgress | Chosen | ReadoutTaken | Activations | SequenceEnded | TokenStep
 Message: TypeAlias = Request | Reply | Report
 
 _JSON_TYPES: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        *(DescribeBuild, LoadOptions, ListVocabulary, Encode, Tokenize, ContextOptions, Measure, Generate, Cancel),
-        *(Build, ModelInfo, TokenSequences, ContextInfo, Speed, Failure),
-        *(LoadProgress, PromptProgress, SequenceEnded),
+        *(DescribeBuild, LoadOptions, ListVocabulary, Encode, Tokenize, ContinueConversation, DefineSet),
+        *(ContextOptions, Measure, Generate, Cancel),
+        *(Build, ModelInfo, TokenSequences, NextTurn, ContextInfo, Speed, Accepted, Failure),
+        *(LoadProgress, PromptProgress, Chosen, ReadoutTaken, SequenceEnded),
     )
 }
+_TAGGED = {cls.__name__: cls for cls in (Forced, Choice, Free)}
+"""Classes that stand in for each other in a field: their JSON names them."""
+
 _HEADER = struct.Struct("<IB")
-_JSON, _TOKENS, _VOCABULARY = b"JTV"
+_JSON, _TOKENS, _VOCABULARY, _ACTIVATIONS = b"JTVA"
+_ACTIVATIONS_HEAD = struct.Struct("<qII")  # key, position, number of layers
 _FORCED, _END = 1, 2
 
 
@@ -139,6 +180,10 @@ def to_bytes(message: Message) -> bytes:
         lengths = [len(piece) for piece in message.pieces]
         kind, payload = _VOCABULARY, struct.pack(f"<I{len(lengths)}I", len(lengths), *lengths)
         payload += b"".join(message.pieces)
+    elif isinstance(message, Activations):
+        layers, count = message.layers, len(message.layers)
+        head = _ACTIVATIONS_HEAD.pack(message.key, message.position, count)
+        kind, payload = _ACTIVATIONS, head + struct.pack(f"<{count}I", *layers) + message.values
     else:
         value = {"type": type(message).__name__, **_to_json(message)}
         kind, payload = _JSON, json.dumps(value, separators=(",", ":")).encode("ascii")
@@ -189,8 +234,8 @@ def enlarge_pipe(descriptor: int) -> None:
 
 @functools.cache
 def _token_layout(alternatives: int) -> struct.Struct:
-    """Key, id, flags, number of alternatives, log-probability, entropy, ids, log-probabilities."""
-    return struct.Struct(f"<qiBBdd{alternatives}i{alternatives}f")
+    """Key, position, id, flags, number of alternatives, log-probability, entropy, ids, log-probabilities."""
+    return struct.Struct(f"<qIiBBdd{alternatives}i{alternatives}f")
 
 
 _TOKEN_HEAD = _token_layout(0)
@@ -199,6 +244,7 @@ _TOKEN_HEAD = _token_layout(0)
 def _pack_token(token: Token) -> bytes:
     return _token_layout(len(token.alternatives)).pack(
         token.key,
+        token.position,
         token.id,
         token.forced * _FORCED | token.end * _END,
         len(token.alternatives),
@@ -213,12 +259,12 @@ def _unpack_tokens(payload: bytes) -> tuple[Token, ...]:
     tokens: list[Token] = []
     start = 0
     while start < len(payload):
-        count: int = _TOKEN_HEAD.unpack_from(payload, start)[3]
+        count: int = _TOKEN_HEAD.unpack_from(payload, start)[4]
         layout = _token_layout(count)
-        key, token, flags, _, log_probability, entropy, *rest = layout.unpack_from(payload, start)
-        alternatives, log_probabilities = tuple(rest[:count]), tuple(rest[count:])
+        key, position, token, flags, _, log_probability, entropy, *rest = layout.unpack_from(payload, start)
+        alternatives, probabilities = tuple(rest[:count]), tuple(rest[count:])
         forced, end = bool(flags & _FORCED), bool(flags & _END)
-        tokens.append(Token(key, token, log_probability, entropy, alternatives, log_probabilities, forced, end))
+        tokens.append(Token(key, position, token, log_probability, entropy, alternatives, probabilities, forced, end))
         start += layout.size
     return tuple(tokens)
 
@@ -232,6 +278,11 @@ def _from_payload(kind: int, payload: bytes) -> Message:
             return TokenStep(_unpack_tokens(payload))
         if kind == _VOCABULARY:
             return _unpack_vocabulary(payload)
+        if kind == _ACTIVATIONS:
+            key, position, count = _ACTIVATIONS_HEAD.unpack_from(payload)
+            start = _ACTIVATIONS_HEAD.size
+            layers = struct.unpack_from(f"<{count}I", payload, start)
+            return Activations(key, position, layers, payload[start + 4 * count :])
         if kind == _JSON:
             value = json.loads(payload)
             message: Message = _from_json(_JSON_TYPES[value["type"]], value)
@@ -254,7 +305,8 @@ def _unpack_vocabulary(payload: bytes) -> Vocabulary:
 
 def _to_json(value: Any) -> Any:
     if is_dataclass(value):
-        return {field.name: _to_json(getattr(value, field.name)) for field in fields(value)}
+        tag = {"type": type(value).__name__} if type(value).__name__ in _TAGGED else {}
+        return {**tag, **{field.name: _to_json(getattr(value, field.name)) for field in fields(value)}}
     if isinstance(value, tuple):
         # Prompts are long tuples of integers: nothing to convert in them.
         return value if not value or isinstance(value[0], int) else [_to_json(item) for item in value]
@@ -279,6 +331,8 @@ def _decoder(hint: Any) -> Callable[[Any], Any]:
         item = _decoder(arguments[0])
         return tuple if item is _as_is else lambda value: tuple(map(item, value))
     if origin in (typing.Union, types.UnionType):
+        if set(arguments) == set(_TAGGED.values()):
+            return lambda value: _decoder(_TAGGED[value["type"]])(value)
         choices = [_decoder(argument) for argument in arguments if argument is not types.NoneType]
         if len(choices) == 1 and choices[0] is not _as_is:
             return lambda value: None if value is None else choices[0](value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import Generate, Sampling
+from salt_tui.engine.requests import Free, Generate, Sampling
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, AtomScored, TokenArrived, UnitsWithdrawn
 from salt_tui.runner.jobs import Ending, JobName, Output, ReplyEvent
 from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
@@ -59,7 +59,7 @@ class AnswerJob:
             key=key,
             prompt=self.prompt.prompt,
             preamble=self.prompt.preamble,
-            max_tokens=self.max_tokens,
+            segments=(Free(self.max_tokens),),
             sampling=self.sampling,
         )
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from salt_tui.engine.engine import ContextInfo, EngineError, Generate, ModelInfo
+from salt_tui.engine.engine import ContextInfo, EngineError, ModelInfo
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
+from salt_tui.engine.requests import Forced, Free, Generate
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.errors import RunFailedError
 from salt_tui.runner.events import RunStarted, TaskProgress
@@ -53,7 +54,9 @@ class _BenchmarkProcess(EngineProcess):
     def submit(self, request: Generate) -> None:
         """Queue the request with what is set here."""
         preamble = request.preamble if self.sharing else 0
-        super().submit(replace(request, forced=self.forced[: request.max_tokens], preamble=preamble))
+        # The last token is free, so that the answer ends as others do.
+        segments = (Forced(self.forced[:-1]), Free(1)) if self.forced else request.segments
+        super().submit(replace(request, segments=segments, preamble=preamble))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from salt_tui.engine.engine import (
     Event,
     PromptProgress,
     SequenceEnded,
+    Token,
 )
 from salt_tui.engine.process import describe_death
 from salt_tui.runner.errors import RunFailedError
@@ -206,7 +207,7 @@ class Loop:
             flight.prompt_started = flight.prompt_started or time.monotonic()
             flight.prompt_done = event.done
             self._emit(PromptEvaluated(event.key, event.done, event.total))
-        else:
+        elif isinstance(event, Token):
             flight.first_event = flight.first_event or time.monotonic()
             flight.attempt.take(event)
 

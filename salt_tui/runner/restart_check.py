@@ -10,10 +10,10 @@ from salt_tui.engine.engine import (
     Engine,
     EngineDied,
     EngineError,
-    Generate,
     SequenceEnded,
     Token,
 )
+from salt_tui.engine.requests import Forced, Generate
 
 _TEXTS = ("Count to nine.", "Name three colours.")
 _STEPS = 6
@@ -34,9 +34,7 @@ def difference_after_restart(engine: Engine, width: int) -> float:
         EngineError: the engine failed.
     """
     prompts = engine.encode([[ChatTurn("user", text)] for text in _TEXTS])
-    requests = [
-        Generate(key, prompts[key % 2], 0, _STEPS, forced=prompts[(key + 1) % 2][-_STEPS:]) for key in range(width)
-    ]
+    requests = [Generate(key, prompts[key % 2], 0, (Forced(prompts[(key + 1) % 2][-_STEPS:]),)) for key in range(width)]
     before = _answers(engine, requests)
     engine.restart()
     after = _answers(engine, requests)

@@ -52,7 +52,9 @@ def test_options_are_checked_before_the_model(
 def test_rates_and_costs_are_printed_per_width(capsys: pytest.CaptureFixture[str]) -> None:
     context = ContextInfo(4, 64, 512, 512, 2, 0, True, "f16", "f16", Exactness({}, None))
     times = bench.WidthTimes(context, (100.0, 300.0), (50.0, 50.0), (1.01, 1.03, 1.02), (1.5,), (1.0,), (12.0, 6.0))
-    info = ModelInfo("llama 1B Q4", "llama", None, None, 1_500_000, 3 << 20, 9, 9, 3, 0, None, False, (), None)  # type: ignore[arg-type]
+    info = ModelInfo(
+        "llama 1B Q4", "llama", None, None, 1_500_000, 3 << 20, 9, 9, 3, 0, None, False, (), None, None, None
+    )  # type: ignore[arg-type]
     lines = list(bench._tables(info, [times]))
     assert lines[2] == "| llama 1B Q4 | 3.00 MiB | 1.50 M | CPU | 0 | 2 | 4 | pp256 | 200.00 ± 100.00 |"
     assert lines[3].endswith("| tg48 | 50.00 ± 0.00 |")

@@ -10,20 +10,22 @@ from collections.abc import Callable, Sequence
 from salt_tui.engine import serve
 from salt_tui.engine.engine import (
     Build,
+    Capabilities,
     ChatTurn,
     ContextError,
     ContextInfo,
     ContextOptions,
     Exactness,
-    Generate,
     LoadOptions,
     LoadProgress,
     ModelError,
     ModelInfo,
+    NextTurn,
     PromptProgress,
     SequenceEnded,
     Token,
 )
+from salt_tui.engine.requests import Free, Generate
 
 ANSWER, SEGFAULT, KILL, HANG, RAISE, SLOW = range(6)
 
@@ -50,7 +52,8 @@ class ObedientBackend:
             os.kill(os.getpid(), signal.SIGSEGV)
         progress(LoadProgress(0.5))
         self._loaded = options.path
-        return ModelInfo(options.path, "", None, None, 1, 1, 3, 1, 1, 0, None, False, (), self.build())
+        able = Capabilities("vocabulary", 0, 0, vocabulary=True, forced=False, cut=False)
+        return ModelInfo(options.path, "", None, None, 1, 1, 3, 1, 1, 0, None, False, (), self.build(), able, None)
 
     def vocabulary(self) -> tuple[bytes, ...]:
         """Return three pieces."""
@@ -63,6 +66,14 @@ class ObedientBackend:
     def tokenize(self, text: bytes) -> tuple[int, ...]:
         """Fail in an unforeseen way on empty text."""
         return (100 // len(text),)
+
+    def next_turn(self, reply: Sequence[int], turn: ChatTurn) -> NextTurn:
+        """Append nothing."""
+        return NextTurn(len(reply), ())
+
+    def define_set(self, name: str, ids: Sequence[int]) -> None:
+        """Say so in the log."""
+        print(f"set {name} {sorted(ids)}", file=sys.stderr, flush=True)
 
     def open_context(self, options: ContextOptions) -> ContextInfo:
         """Refuse width 5."""
@@ -94,8 +105,10 @@ class ObedientBackend:
             time.sleep(0.005)
             return True
         self._queue.popleft()
-        for _ in range(request.max_tokens):
-            outlet.tokens([Token(request.key, 1, -0.5, 0.25, (1, 0), (-0.5, -1.0), False, False)])
+        (segment,) = request.segments
+        assert isinstance(segment, Free)
+        for position in range(segment.max_tokens):
+            outlet.tokens([Token(request.key, position, 1, -0.5, 0.25, (1, 0), (-0.5, -1.0), False, False)])
         outlet.ended(SequenceEnded(request.key, "length"))
         return True
 

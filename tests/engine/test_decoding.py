@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import Generate, PromptProgress, Sampling, SequenceEnded, Token
+from salt_tui.engine.engine import PromptProgress, Reading, SequenceEnded, Token
 from salt_tui.engine.exactness import check_exactness, check_quickly
 from salt_tui.engine.interruption import Interruption
+from salt_tui.engine.reply import Vocabulary
+from salt_tui.engine.requests import Forced, Free, Generate, Sampling
 from salt_tui.engine.statistics import Logits
 from salt_tui.engine.streams import DecodeError
 
@@ -19,6 +21,8 @@ pytestmark = pytest.mark.quick
 
 VOCABULARY = 50
 END = 49
+PIECES = tuple(bytes([64 + number]) for number in range(VOCABULARY))
+TOKENS = Vocabulary(VOCABULARY, {END}, lambda: PIECES, {})
 
 
 @dataclass
@@ -31,6 +35,7 @@ class ListStreams:
     vocabulary_size: int = VOCABULARY
     fail: dict[int, int] = field(default_factory=dict)
     leak: bool = False
+    can_cut: bool = True
     calls: int = 0
     batches: list[str] = field(default_factory=list)
 
@@ -46,6 +51,12 @@ class ListStreams:
         """Copy into an empty stream."""
         assert self.held[target] == []
         self.held[target] = list(self.held[source])
+
+    def cut(self, stream: int, length: int) -> None:
+        """Drop the end."""
+        assert self.can_cut
+        assert length < len(self.held[stream])
+        del self.held[stream][length:]
 
     def evaluate(self, stream: int, tokens: Sequence[int], position: int, logits: bool) -> Logits | None:
         """Append tokens of a prompt."""
@@ -86,13 +97,17 @@ class ListStreams:
 class Recorder:
     """An outlet that keeps everything."""
 
-    events: list[Token | PromptProgress | SequenceEnded] = field(default_factory=list)
+    events: list[Token | PromptProgress | SequenceEnded | Reading] = field(default_factory=list)
     largest_step: int = 0
 
     def tokens(self, tokens: Sequence[Token]) -> None:
         """Keep tokens."""
         self.largest_step = max(self.largest_step, len(tokens))
         self.events += tokens
+
+    def reading(self, reading: Reading) -> None:
+        """Keep a reading."""
+        self.events.append(reading)
 
     def progress(self, progress: PromptProgress) -> None:
         """Keep progress."""
@@ -112,7 +127,7 @@ class Recorder:
 
 
 def decode(streams: ListStreams, requests: Sequence[Generate]) -> Recorder:
-    decoder, outlet = Decoder(streams, {END}, Interruption()), Recorder()
+    decoder, outlet = Decoder(streams, TOKENS, Interruption()), Recorder()
     for request in requests:
         decoder.submit(request)
     while decoder.step(outlet):
@@ -120,11 +135,23 @@ def decode(streams: ListStreams, requests: Sequence[Generate]) -> Recorder:
     return outlet
 
 
-def request(key: int, tail: int = 3, preamble: int = 6, **options: object) -> Generate:
+def request(
+    key: int,
+    tail: int = 3,
+    preamble: int = 6,
+    max_tokens: int = 5,
+    forced: tuple[int, ...] = (),
+    sampling: Sampling | None = None,
+) -> Generate:
     """A prompt of a shared preamble (3 for one task, 1, 2, 3 … for the other) and some tokens of its own."""
-    shared = tuple(range(1, preamble + 1))
-    values: dict[str, object] = {"max_tokens": 5, **options}
-    return Generate(key, shared + tuple(10 + (key + n) % 39 for n in range(tail)), preamble, **values)  # type: ignore[arg-type]
+    prompt = tuple(range(1, preamble + 1)) + tuple(10 + (key + n) % 39 for n in range(tail))
+    free = (Free(max_tokens - len(forced)),) if max_tokens > len(forced) else ()
+    return Generate(key, prompt, preamble, (Forced(forced), *free), sampling or Sampling())
+
+
+def length(one: Generate) -> int:
+    """Return the most tokens of a request's reply."""
+    return sum(segment.max_tokens for segment in one.segments if isinstance(segment, Free))
 
 
 def test_a_preamble_is_evaluated_once_and_own_parts_alone_with_fixed_cuts() -> None:
@@ -145,7 +172,7 @@ def test_answers_do_not_depend_on_order_neighbours_or_slots() -> None:
         answers = [answer for outlet in outlets if (answer := outlet.answer(one.key))]
         assert len(answers) == 3
         assert answers[0] == answers[1] == answers[2]
-        assert len(answers[0]) == one.max_tokens
+        assert len(answers[0]) == length(one)
 
 
 def test_a_freed_slot_takes_the_next_of_the_queue() -> None:
@@ -185,30 +212,30 @@ def test_forced_tokens_are_walked_one_per_step_and_then_sampling_begins() -> Non
     assert strip == [(token.id, token.log_probability, token.entropy, token.alternatives) for token in free.answer(0)]
 
 
-def test_forced_tokens_take_no_draw() -> None:
+def test_forced_tokens_take_the_draws_of_their_positions() -> None:
     sampling = Sampling(1.0, seed=3)
-    free = decode(ListStreams(), [request(0, max_tokens=1, sampling=sampling)]).answer(0)
-    first = Generate(0, request(0).prompt[:-1], 6, 2, request(0).prompt[-1:], sampling)
-    forced = decode(ListStreams(chunk=1), [first]).answer(0)
-    unforced = decode(ListStreams(chunk=1), [request(0, max_tokens=1, sampling=sampling)]).answer(0)
-    assert forced[1].id == unforced[0].id
-    assert len(free) == 1
+    free = decode(ListStreams(), [request(0, max_tokens=6, sampling=sampling)]).answer(0)
+    said = tuple(token.id for token in free)
+    for forced in range(1, 6):
+        again = decode(ListStreams(), [request(0, max_tokens=6, forced=said[:forced], sampling=sampling)]).answer(0)
+        assert tuple(token.id for token in again) == said
+        assert [token.forced for token in again] == [True] * forced + [False] * (6 - forced)
 
 
 def test_an_end_token_ends_with_its_statistics() -> None:
-    outlet = decode(ListStreams(), [request(0, forced=(3, END))])
+    outlet = decode(ListStreams(), [request(0, max_tokens=2, forced=(3, END))])
     assert [token.end for token in outlet.answer(0)] == [False, True]
     assert outlet.ends()[0] == SequenceEnded(0, "end")
 
 
 @pytest.mark.parametrize("room", [1, 2, 5])
 def test_the_context_limit_is_exact(room: int) -> None:
-    length = len(request(0).prompt)
-    streams = ListStreams(context=length + room)
+    prompt = len(request(0).prompt)
+    streams = ListStreams(context=prompt + room)
     outlet = decode(streams, [request(0, max_tokens=100)])
     assert len(outlet.answer(0)) == room
     assert outlet.ends()[0].stop_reason == "context"
-    assert max(len(held) for held in streams.held) < length + room
+    assert max(len(held) for held in streams.held) < prompt + room
 
 
 def test_the_token_limit_comes_before_the_context_limit() -> None:
@@ -219,7 +246,7 @@ def test_the_token_limit_comes_before_the_context_limit() -> None:
 def test_what_cannot_be_computed_is_refused_with_a_sentence_and_the_rest_goes_on() -> None:
     requests = [
         request(0, tail=80),
-        Generate(1, (1, VOCABULARY), 0, 3),
+        Generate(1, (1, VOCABULARY), 0, (Free(3),)),
         request(2, sampling=Sampling(top_p=0.0)),
         request(3, forced=(-1,)),
         request(4),
@@ -264,14 +291,14 @@ def test_logits_that_are_no_numbers_fail_one_sequence_only() -> None:
 
     outlet = decode(Poisoned(), [request(0, forced=(40,)), request(1)])
     assert outlet.ends()[0].stop_reason == "failed"
-    assert "no numbers" in str(outlet.ends()[0].message)
+    assert "not numbers" in str(outlet.ends()[0].message)
     assert outlet.ends()[1].stop_reason == "length"
 
 
 @pytest.mark.parametrize("steps", range(10))
 def test_cancel_at_every_moment_leaves_what_a_fresh_context_gives(steps: int) -> None:
     interruption, streams, outlet = Interruption(), ListStreams(width=2), Recorder()
-    decoder = Decoder(streams, {END}, interruption)
+    decoder = Decoder(streams, TOKENS, interruption)
     for key in range(3):
         decoder.submit(request(key, tail=6, max_tokens=9))
     for _ in range(steps):
@@ -300,7 +327,7 @@ def test_an_aborted_evaluation_of_any_kind_leaves_clean_streams(call: int) -> No
                 self.fail = {call: 2}
             super()._count()
 
-    decoder = Decoder(Aborting(width=2), {END}, interruption)
+    decoder = Decoder(Aborting(width=2), TOKENS, interruption)
     for key in range(3):
         decoder.submit(request(key, tail=6))
     for _ in range(call + 5):

@@ -24,17 +24,16 @@ from salt_tui.engine.engine import (
     EngineDied,
     EngineError,
     Event,
-    Generate,
     LoadOptions,
     LoadProgress,
     ModelError,
     ModelInfo,
     PromptProgress,
-    Sampling,
     SequenceEnded,
     Token,
 )
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
+from salt_tui.engine.requests import Forced, Free, Generate, Sampling
 
 pytestmark = pytest.mark.model
 
@@ -323,7 +322,7 @@ def test_measuring_leaves_no_trace(smollm2: Loaded) -> None:
     smollm2.opened = None
     smollm2.open()
     prompts, shared = smollm2.prompts(2)
-    request = Generate(0, prompts[0], shared, 4)
+    request = Generate(0, prompts[0], shared, (Free(4),))
     before = smollm2.run([request])
     speed = smollm2.engine.measure(40, 9)
     assert speed.prompt_tokens == 40
@@ -358,7 +357,7 @@ def test_answers_are_bit_identical_in_any_order_and_company(loaded: Loaded, widt
     prompts, shared = loaded.prompts(5)
     sampled = Sampling(temperature=0.8, top_p=0.9, seed=5)
     requests = [
-        Generate(key, prompt, shared, 6 + key % 3, sampling=sampled if key % 2 else Sampling())
+        Generate(key, prompt, shared, (Free(6 + key % 3),), sampling=sampled if key % 2 else Sampling())
         for key, prompt in enumerate(prompts)
     ]
     together = loaded.run(requests)
@@ -372,9 +371,9 @@ def test_answers_are_bit_identical_in_any_order_and_company(loaded: Loaded, widt
 def test_forcing_what_was_said_repeats_every_number(smollm2: Loaded) -> None:
     smollm2.open()
     prompts, shared = smollm2.prompts(2)
-    said = smollm2.run([Generate(0, prompts[0], shared, 6)])[0]
+    said = smollm2.run([Generate(0, prompts[0], shared, (Free(6),))])[0]
     ids = tuple(token.id for token in said)
-    forced = smollm2.run([Generate(0, prompts[0], shared, len(ids), forced=ids[:4])])[0]
+    forced = smollm2.run([Generate(0, prompts[0], shared, (Forced(ids[:4]), Free(len(ids) - 4)))])[0]
     assert [token.forced for token in forced] == [True] * 4 + [False] * (len(ids) - 4)
     assert [replace(token, forced=False) for token in forced] == said
 
@@ -384,8 +383,8 @@ def test_the_context_limit_is_exact(smollm2: Loaded) -> None:
     length = len(prompts[0])
     smollm2.open(context=length + 3)
     forced = (prompts[0][-1],) * 10
-    smollm2.engine.submit(Generate(0, prompts[0], shared, 10, forced=forced))
-    smollm2.engine.submit(Generate(1, prompts[0] * 2, shared, 10))
+    smollm2.engine.submit(Generate(0, prompts[0], shared, (Forced(forced),)))
+    smollm2.engine.submit(Generate(1, prompts[0] * 2, shared, (Free(10),)))
     events = smollm2.wait(lambda events: count(events, SequenceEnded) == 2)
     assert len(tokens_of(events, 0)) == 3
     ends = {event.key: event for event in events if isinstance(event, SequenceEnded)}
@@ -399,7 +398,7 @@ def test_an_end_token_stops(smollm2: Loaded) -> None:
     pieces = smollm2.engine.vocabulary()
     prompts, shared = smollm2.prompts(2)
     for text in (b"<|im_end|>", b"<|endoftext|>"):  # two end-of-generation tokens, one of them EOS
-        answer = smollm2.run([Generate(0, prompts[0], shared, 9, forced=(pieces.index(text),))])[0]
+        answer = smollm2.run([Generate(0, prompts[0], shared, (Forced((pieces.index(text),)),))])[0]
         assert [token.end for token in answer] == [True]
 
 
@@ -407,12 +406,12 @@ def test_cancel_inside_a_long_prompt_takes_less_than_a_second_and_leaves_nothing
     smollm2.opened = None
     smollm2.open(context=4000, batch=4000, micro_batch=4000)
     prompts, shared = smollm2.prompts(2)
-    request = Generate(0, prompts[0], shared, 4)
+    request = Generate(0, prompts[0], shared, (Free(4),))
     fresh = smollm2.run([request])[0]
     long = (prompts[1] * 200)[:3900]
     for key, preamble in ((None, 0), (7, 0), (7, 3800)):
-        smollm2.engine.submit(Generate(7, long, preamble, 4))
-        smollm2.engine.submit(Generate(8, long, preamble, 4))
+        smollm2.engine.submit(Generate(7, long, preamble, (Free(4),)))
+        smollm2.engine.submit(Generate(8, long, preamble, (Free(4),)))
         smollm2.wait(lambda events: any(isinstance(event, PromptProgress) for event in events))
         time.sleep(0.3)  # far from the end of the prompt, which takes several seconds
         begin = time.monotonic()
@@ -431,7 +430,7 @@ def test_cancel_inside_a_long_prompt_takes_less_than_a_second_and_leaves_nothing
 def test_alternatives_agree_with_the_token(loaded: Loaded) -> None:
     loaded.open()
     prompts, shared = loaded.prompts(2)
-    for token in loaded.run([Generate(0, prompts[1], shared, 5)])[0]:
+    for token in loaded.run([Generate(0, prompts[1], shared, (Free(5),))])[0]:
         assert len(token.alternatives) == ALTERNATIVES == len(set(token.alternatives))
         assert token.id == token.alternatives[0]  # greedy
         assert token.log_probability == pytest.approx(token.alternative_log_probabilities[0], abs=1e-6)

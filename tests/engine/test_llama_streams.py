@@ -16,14 +16,16 @@ from salt_tui.engine.decoding import Decoder
 from salt_tui.engine.engine import (
     ContextOptions,
     EngineError,
-    Generate,
     LoadOptions,
     PromptProgress,
+    Reading,
     SequenceEnded,
     Token,
 )
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.kv_memory import available_memory, kv_cache_bytes
+from salt_tui.engine.reply import Vocabulary
+from salt_tui.engine.requests import Free, Generate
 from salt_tui.engine.statistics import Logits
 from salt_tui.engine.streams import DecodeError
 from salt_tui.engine.threads import _linux_cores, physical_cores, suitable_threads
@@ -41,6 +43,10 @@ class Outlet:
     def tokens(self, tokens: Sequence[Token]) -> None:
         """Keep."""
         self.kept += tokens
+
+    def reading(self, reading: Reading) -> None:
+        """Nothing is asked for."""
+        raise AssertionError(reading)
 
     def progress(self, progress: PromptProgress) -> None:
         """Ignore."""
@@ -103,9 +109,9 @@ def test_fifty_tokens_equal_a_float64_log_softmax_of_the_raw_logits(model: tuple
     interruption = Interruption()
     streams = Recording(model[0], OPTIONS, interruption, model[1])  # type: ignore[arg-type]
     outlet = Outlet()
-    decoder = Decoder(streams, frozenset(), interruption)
+    decoder = Decoder(streams, Vocabulary(streams.vocabulary_size, frozenset(), lambda: (), {}), interruption)
     for key in range(4):
-        decoder.submit(Generate(key, tuple(range(20 + key, 30 + 2 * key)), 0, 13))
+        decoder.submit(Generate(key, tuple(range(20 + key, 30 + 2 * key)), 0, (Free(13),)))
     while decoder.step(outlet):
         pass
     assert len(outlet.kept) == len(raw) == 52

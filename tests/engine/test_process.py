@@ -20,7 +20,6 @@ from salt_tui.engine.engine import (
     EngineDied,
     EngineError,
     Event,
-    Generate,
     LoadOptions,
     LoadProgress,
     ModelError,
@@ -29,6 +28,7 @@ from salt_tui.engine.engine import (
     Token,
 )
 from salt_tui.engine.process import EngineProcess, describe_death, read_log_tail
+from salt_tui.engine.requests import Free, Generate
 
 CHILD = Path(__file__).with_name("obedient_child.py")
 COMMAND = (sys.executable, "-P", str(CHILD))
@@ -97,7 +97,9 @@ def test_errors_are_one_line_of_the_right_kind(engine: EngineProcess) -> None:
     assert engine.tokenize(b"ab") == (50,)
 
 
-@pytest.mark.parametrize("bad", [Generate(1, (), 0, 1), Generate(1, (0,), 0, 0), Generate(1, (0,), 2, 1)])
+@pytest.mark.parametrize(
+    "bad", [Generate(1, (), 0, (Free(1),)), Generate(1, (0,), 0, (Free(0),)), Generate(1, (0,), 2, (Free(1),))]
+)
 def test_requests_that_make_no_sense_are_refused(engine: EngineProcess, bad: Generate) -> None:
     with pytest.raises(ValueError, match=r"must|no tokens"):
         engine.submit(bad)
@@ -105,14 +107,14 @@ def test_requests_that_make_no_sense_are_refused(engine: EngineProcess, bad: Gen
 
 def test_more_tokens_than_the_pipe_holds_arrive_in_order(engine: EngineProcess) -> None:
     for key in range(3):
-        engine.submit(Generate(key, (ANSWER,), 0, 20_000))
+        engine.submit(Generate(key, (ANSWER,), 0, (Free(20_000),)))
     events = wait_for(engine, lambda events: sum(isinstance(event, SequenceEnded) for event in events) == 3, 60)
     assert [event.key for event in events if isinstance(event, SequenceEnded)] == [0, 1, 2]
     assert sum(isinstance(event, Token) for event in events) == 60_000
 
 
 def test_events_that_come_before_an_answer_are_kept(engine: EngineProcess) -> None:
-    engine.submit(Generate(7, (ANSWER,), 0, 2))
+    engine.submit(Generate(7, (ANSWER,), 0, (Free(2),)))
     time.sleep(0.05)
     assert engine.tokenize(b"ab") == (50,)
     events = wait_for(engine, lambda events: len(events) >= 3)
@@ -132,8 +134,8 @@ def test_a_crash_is_one_event_and_the_restart_loads_and_opens_again(
 ) -> None:
     engine.load(LOAD)
     engine.open_context(CONTEXT)
-    engine.submit(Generate(1, (ANSWER,), 0, 1))
-    engine.submit(Generate(2, (order,), 0, 1))
+    engine.submit(Generate(1, (ANSWER,), 0, (Free(1),)))
+    engine.submit(Generate(2, (order,), 0, (Free(1),)))
     events = wait_for(engine, died)
     assert events[-2] == SequenceEnded(1, "length")
     death = died(events)[0]
@@ -144,9 +146,9 @@ def test_a_crash_is_one_event_and_the_restart_loads_and_opens_again(
         assert "RuntimeError: as told" in describe_death(death)
     assert engine.events(0.05) == []
     with pytest.raises(EngineError, match="restart"):
-        engine.submit(Generate(3, (ANSWER,), 0, 1))
+        engine.submit(Generate(3, (ANSWER,), 0, (Free(1),)))
     engine.restart()
-    engine.submit(Generate(3, (ANSWER,), 0, 2))
+    engine.submit(Generate(3, (ANSWER,), 0, (Free(2),)))
     events = wait_for(engine, lambda events: any(isinstance(event, SequenceEnded) for event in events))
     assert [type(event) for event in events] == [Token, Token, SequenceEnded]
 
@@ -166,7 +168,7 @@ def test_a_crash_while_loading_is_a_model_error(engine: EngineProcess) -> None:
 
 def test_cancel_one_and_all(engine: EngineProcess) -> None:
     for key in range(3):
-        engine.submit(Generate(key, (SLOW,), 0, 1))
+        engine.submit(Generate(key, (SLOW,), 0, (Free(1),)))
     engine.cancel(1)
     assert SequenceEnded(1, "cancelled") in wait_for(
         engine, lambda events: any(isinstance(event, SequenceEnded) for event in events)
@@ -179,7 +181,7 @@ def test_cancel_one_and_all(engine: EngineProcess) -> None:
 
 @pytest.mark.parametrize("order", [SLOW, HANG])
 def test_closing_takes_less_than_two_seconds_whatever_the_child_does(engine: EngineProcess, order: int) -> None:
-    engine.submit(Generate(1, (order,), 0, 1))
+    engine.submit(Generate(1, (order,), 0, (Free(1),)))
     wait_for(engine, lambda events: any(isinstance(event, PromptProgress) for event in events))
     begin = time.monotonic()
     engine.close()
@@ -210,10 +212,10 @@ def test_the_child_dies_with_its_parent_although_it_computes(tmp_path: Path, sus
     program = f"""
 import os, signal
 from pathlib import Path
-from salt_tui.engine.engine import Generate
+from salt_tui.engine.requests import Free, Generate
 from salt_tui.engine.process import EngineProcess
 engine = EngineProcess({COMMAND!r}, Path({str(tmp_path / "log")!r}))
-engine.submit(Generate(1, ({HANG},), 0, 1))
+engine.submit(Generate(1, ({HANG},), 0, (Free(1),)))
 engine.events(20)
 if {suspended}:
     engine.suspend()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salt_tui.engine.engine import Sampling
+from salt_tui.engine.requests import Sampling
 from salt_tui.engine.sampling import Sampler, choose
 
 pytestmark = pytest.mark.quick
@@ -79,16 +79,17 @@ def test_the_last_draw_never_gives_an_impossible_token() -> None:
 def test_draws_follow_the_seed_and_the_distribution() -> None:
     logits = np.log(np.array([0.2, 0.5, 0.3])).astype(np.float32)
     sampler = Sampler(Sampling(temperature=1.0, seed=11))
-    chosen = [sampler.choose(logits, 1) for _ in range(2000)]
+    chosen = [sampler.choose(position, logits, 1) for position in range(2000)]
     generator = random.Random(11)
     # Most probable first: 1 below 0.5, 2 below 0.8, then 0.
     draws = [generator.random() for _ in range(2000)]
     assert chosen == [1 if draw < 0.5 else 2 if draw < 0.8 else 0 for draw in draws]
+    assert Sampler(Sampling(temperature=1.0, seed=11)).choose(7, logits, 1) == chosen[7]
     assert np.bincount(chosen) / 2000 == pytest.approx([0.2, 0.5, 0.3], abs=0.04)
 
 
 def test_temperature_zero_is_greedy_and_takes_no_draw() -> None:
-    assert Sampler(Sampling(temperature=0.0)).choose(np.zeros(4, np.float32), 3) == 3
+    assert Sampler(Sampling(temperature=0.0)).choose(0, np.zeros(4, np.float32), 3) == 3
 
 
 @pytest.mark.parametrize(

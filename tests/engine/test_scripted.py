@@ -21,7 +21,6 @@ from salt_tui.engine.engine import (
     Engine,
     EngineDied,
     Event,
-    Generate,
     LoadOptions,
     ModelError,
     PromptProgress,
@@ -29,6 +28,7 @@ from salt_tui.engine.engine import (
     Token,
 )
 from salt_tui.engine.models import ModelRegistry, open_engine, resolve_model
+from salt_tui.engine.requests import Forced, Free, Generate
 from salt_tui.engine.script import read_script
 from salt_tui.engine.scripted_child import UNLISTED_LOG_PROBABILITY, ScriptedBackend
 
@@ -89,7 +89,7 @@ def play(made: ScriptedBackend, *requests: Generate) -> list[Event]:
 
 def request(made: ScriptedBackend, text: str = "ATG", key: int = 1, **changes: Any) -> Generate:
     prompt = made.encode([(ChatTurn("user", text),)])[0]
-    return replace(Generate(key, prompt, 0, 10), **changes)
+    return replace(Generate(key, prompt, 0, (Free(10),)), **changes)
 
 
 def answer(made: ScriptedBackend, events: list[Event], key: int = 1) -> tuple[str, str]:
@@ -108,7 +108,7 @@ def test_a_reply_is_played_exactly(tmp_path: Path) -> None:
     ids = {piece: number for number, piece in enumerate(made.vocabulary())}
     assert progress == PromptProgress(1, len(request(made).prompt), len(request(made).prompt))
     alternatives = (ids[b"TA"], ids[b"G"], ids[b"T"])
-    assert first == Token(1, ids[b"TA"], -0.25, 0.5, alternatives, (-0.25, -1.5, -2.0), False, False)
+    assert first == Token(1, 0, ids[b"TA"], -0.25, 0.5, alternatives, (-0.25, -1.5, -2.0), False, False)
     assert isinstance(second, Token)
     probability = math.exp(-0.5)
     least = -probability * math.log(probability) - (1 - probability) * math.log(1 - probability)
@@ -122,7 +122,7 @@ def test_a_reply_is_played_exactly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("limit", "text", "reason"), [(1, "TA", "length"), (2, "TAC", "length"), (3, "TAC", "end")])
 def test_the_token_limit(tmp_path: Path, limit: int, text: str, reason: str) -> None:
     made = backend(tmp_path)
-    assert answer(made, play(made, request(made, max_tokens=limit))) == (text, reason)
+    assert answer(made, play(made, request(made, segments=(Free(limit),)))) == (text, reason)
 
 
 def test_a_reply_without_an_end_is_cut_by_the_limit(tmp_path: Path) -> None:
@@ -144,7 +144,9 @@ def test_the_context_is_exact(tmp_path: Path) -> None:
 def test_forced_tokens_take_the_place_of_scripted_ones(tmp_path: Path) -> None:
     made = backend(tmp_path)
     listed, unlisted = made.tokenize(b"G")[0], made.tokenize(b"z")[0]
-    tokens = [e for e in play(made, request(made, forced=(listed, unlisted))) if isinstance(e, Token)]
+    tokens = [
+        e for e in play(made, request(made, segments=(Forced((listed, unlisted)), Free(8)))) if isinstance(e, Token)
+    ]
     assert [(t.id, t.log_probability, t.forced) for t in tokens[:2]] == [
         (listed, -1.5, True),
         (unlisted, UNLISTED_LOG_PROBABILITY, True),
@@ -155,7 +157,7 @@ def test_forced_tokens_take_the_place_of_scripted_ones(tmp_path: Path) -> None:
 
 def test_ids_outside_the_vocabulary_fail_the_sequence(tmp_path: Path) -> None:
     made = backend(tmp_path)
-    (ended,) = play(made, request(made, forced=(99_999,)))
+    (ended,) = play(made, request(made, segments=(Forced((99_999,)),)))
     assert ended == SequenceEnded(1, "failed", "a token id outside the vocabulary")
 
 
@@ -333,13 +335,13 @@ def test_the_child_plays_what_the_backend_plays(tmp_path: Path) -> None:
         assert engine.vocabulary() == made.vocabulary()
         assert engine.tokenize("TAé".encode()) == made.tokenize("TAé".encode())
         (prompt,) = engine.encode([(ChatTurn("user", "ATG"),)])
-        engine.submit(Generate(1, prompt, 0, 10))
+        engine.submit(Generate(1, prompt, 0, (Free(10),)))
         assert collect(engine, ends) == expected
 
 
 def test_a_cancel_ends_a_long_step_at_once(tmp_path: Path) -> None:
     with start(tmp_path, SCRIPT | {"seconds_per_step": 30}) as engine:
-        engine.submit(Generate(1, engine.tokenize(b"ATG"), 0, 10))
+        engine.submit(Generate(1, engine.tokenize(b"ATG"), 0, (Free(10),)))
         assert engine.events(0.3) == []  # by now the child waits in its step
         begin = time.monotonic()
         engine.cancel()
@@ -350,14 +352,14 @@ def test_a_cancel_ends_a_long_step_at_once(tmp_path: Path) -> None:
 def test_a_crash_happens_once_and_the_second_attempt_is_whole(tmp_path: Path) -> None:
     reply = SCRIPT["replies"][0] | {"crash": {"after": 1, "signal": 9}}
     with start(tmp_path, {"replies": [reply]}) as engine:
-        engine.submit(Generate(1, engine.tokenize(b"ATG"), 0, 10))
+        engine.submit(Generate(1, engine.tokenize(b"ATG"), 0, (Free(10),)))
         events = collect(engine, lambda event: isinstance(event, EngineDied))
         died = events[-1]
         assert isinstance(died, EngineDied)
         assert died.exit_code == -9
         assert [type(event) for event in events] == [PromptProgress, Token, EngineDied]
         engine.restart()
-        engine.submit(Generate(2, engine.tokenize(b"ATG"), 0, 10))
+        engine.submit(Generate(2, engine.tokenize(b"ATG"), 0, (Free(10),)))
         assert collect(engine, ends)[-1] == SequenceEnded(2, "end")
 
 

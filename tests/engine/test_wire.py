@@ -10,22 +10,26 @@ from hypothesis import strategies as st
 
 from salt_tui.engine import wire
 from salt_tui.engine.engine import (
+    Activations,
     Build,
+    Capabilities,
     ChatTurn,
+    Chosen,
     ContextInfo,
     ContextOptions,
     Device,
     EngineError,
     Exactness,
-    Generate,
     LoadOptions,
     LoadProgress,
     ModelInfo,
+    NextTurn,
     PromptProgress,
-    Sampling,
+    ReadoutTaken,
     SequenceEnded,
     Token,
 )
+from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout, Sampling
 
 pytestmark = pytest.mark.quick
 
@@ -38,12 +42,44 @@ MESSAGES: list[wire.Message] = [
     wire.Encode(((ChatTurn("system", "é\n"), ChatTurn("user", "b")), ())),
     wire.Tokenize(b"\xff\x00a"),
     ContextOptions(4, 64, 512, 256, None, "auto", "f16", "q8_0"),
-    Generate(2**40, (1, 2, 3), 2, 10, (7,), Sampling(0.5, 3, 0.9, 0.1, 2**63)),
-    Generate(1, (), 0, 1),
+    Generate(2**40, (1, 2, 3), 2, (Forced((7,)), Free(10)), Sampling(0.5, 3, 0.9, 0.1, 2**63)),
+    Generate(1, (), 0, (Free(1),)),
+    Generate(
+        *(1, (1,), 0, (Forced((1, 2)), Choice(((1,), (2, 3)), (0, 0), True), Free(3, (b"\n\xff", b"x")), Forced(()))),
+        readouts=(Readout(4, (1, 2), True, "words"), Readout(5, (7,))),
+        layers=(0, 3),
+        trunk=2,
+    ),
+    wire.ContinueConversation((1, 2), ChatTurn("user", "é")),
+    NextTurn(1, (3, 4)),
+    wire.DefineSet("words", (1, 2)),
+    wire.Accepted(),
+    Chosen(1, 2, (-0.5, -math.inf), 0),
+    ReadoutTaken(1, 2, (-0.5,), None, -math.inf),
+    ReadoutTaken(1, 2, (), -0.1, None),
+    Activations(2**40, 3, (0, 29), b"\x00\x01\xff\n" * 4),
+    Activations(1, 0, (), b""),
     wire.Cancel(None),
     wire.Cancel(3),
     BUILD,
-    ModelInfo("d", "a", None, "Q4_1", 1, 2, 3, 4, 5, 6, None, True, ("careful",), BUILD),
+    ModelInfo(
+        "d",
+        "a",
+        None,
+        "Q4_1",
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        None,
+        True,
+        ("careful",),
+        BUILD,
+        Capabilities("top_k", 1, 2, True, False, True),
+        "x",
+    ),
     wire.TokenSequences(((1, 2), ())),
     ContextInfo(4, 64, 512, 256, 2, 31, True, "f16", "f16", Exactness({"slots": math.inf}, False)),
     wire.Failure("model", "no"),
@@ -66,10 +102,11 @@ def test_every_message_survives_the_wire_byte_by_byte() -> None:
 
 NUMBERS = st.floats(max_value=0.0, allow_nan=False)
 TOKENS = st.builds(
-    lambda key, token, log_probability, entropy, top, forced, end: Token(
-        key, token, log_probability, entropy, tuple(top), tuple(top.values()), forced, end
+    lambda key, position, token, log_probability, entropy, top, forced, end: Token(
+        key, position, token, log_probability, entropy, tuple(top), tuple(top.values()), forced, end
     ),
     st.integers(0, 2**62),
+    st.integers(0, 2**32 - 1),
     st.integers(0, 2**31 - 1),
     NUMBERS,
     st.floats(0, 20),
@@ -93,7 +130,7 @@ def test_token_steps_survive_any_cut(steps: list[list[Token]], cuts: list[int]) 
 
 
 def test_a_token_takes_about_two_hundred_bytes() -> None:
-    token = Token(1, 2, -0.1, 0.5, tuple(range(20)), (-1.0,) * 20, False, False)
+    token = Token(1, 0, 2, -0.1, 0.5, tuple(range(20)), (-1.0,) * 20, False, False)
     assert len(wire.to_bytes(wire.TokenStep((token,)))) < 200
 
 

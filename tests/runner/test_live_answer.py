@@ -33,7 +33,9 @@ class Fed:
         self.withdrawals = 0
         for place in range(len(pieces) + end):
             log_probability = math.log((place + 1) / 100)
-            token = Token(1, place, log_probability, 0.5, (place,), (log_probability,), False, place == len(pieces))
+            token = Token(
+                1, place, place, log_probability, 0.5, (place,), (log_probability,), False, place == len(pieces)
+            )
             self._take(self.live.add(token)[1])
         self._take(self.live.finish(cut=cut, count_missing=count_missing))
 
