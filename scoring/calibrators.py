@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -180,11 +179,26 @@ _ENTRIES = (
 CALIBRATORS: dict[str, Calibrator] = {entry.name: entry for entry in _ENTRIES}
 
 
+class UnknownCalibratorError(ValueError):
+    """A name that no calibration map has.
+
+    Attributes:
+        name: the name that was given.
+        known: the names there are, those with a usual number of bins among them.
+    """
+
+    def __init__(self, name: str, families: Iterable[str]) -> None:
+        """Take the name and the forms that the message lists."""
+        self.name, self.known = name, tuple(dict.fromkeys((*families, *CALIBRATORS)))
+        super().__init__(f"no calibrator {name!r}; there are {', '.join(families)}")
+
+
 def calibrator(name: str) -> Calibrator:
     """The calibration map of that name; ``binned:B`` and ``histogram:B`` take any B from 1 to 100,000.
 
     Raises:
-        ValueError: no such map; the message names the nearest one.
+        UnknownCalibratorError: no such map.
+        ValueError: a number of bins that is missing or out of range.
     """
     known = CALIBRATORS.get(name)
     if known is not None:
@@ -197,6 +211,4 @@ def calibrator(name: str) -> Calibrator:
         given = f"not {number!r}" if colon else f"as in {family}:10"
         raise ValueError(f"{family} needs a number of bins from 1 to {MOST_BINS}, {given}")
     names = [entry for entry in CALIBRATORS if ":" not in entry] + [f"{entry}:B" for entry in _FAMILIES]
-    near = difflib.get_close_matches(name.lower().replace("-", "_"), [*names, *CALIBRATORS], n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise ValueError(f"no calibrator {name!r}; {hint}there are {', '.join(names)}")
+    raise UnknownCalibratorError(name, names)

@@ -1,10 +1,9 @@
-"""Reading, checking and writing the parameters of a level (``--param``; spec 1)."""
+"""Reading, checking and writing the parameters of a level (``--param``)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 
 from tasks.task import (
     ChoiceParameter,
@@ -15,6 +14,7 @@ from tasks.task import (
     ParameterValue,
     RangeParameter,
     Task,
+    UnknownNameError,
     quoted,
 )
 
@@ -28,11 +28,11 @@ def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ())
     declaration, each once.
 
     Raises:
-        ParameterError: for an unknown level or parameter (naming the valid ones, a similar one first), an override that
-            cannot be read, or a value out of range (naming the range).
+        ParameterError: for an unknown level or parameter (`UnknownNameError`), an override that cannot be read, or a
+            value out of range (naming the range).
     """
     if difficulty not in task.levels:
-        raise ParameterError(_unknown("difficulty", difficulty, task.levels))
+        raise UnknownNameError("difficulty", difficulty, task.levels)
     by_name = {parameter.name: parameter for parameter in task.parameters}
     values = {name: _in_declared_order(by_name.get(name), value) for name, value in task.levels[difficulty].items()}
     for override in overrides:
@@ -41,7 +41,7 @@ def level_parameters(task: Task, difficulty: str, overrides: Sequence[str] = ())
         if not separator:
             raise ParameterError(f"parameter {quoted(override)} is not of the form key=value")
         if name not in by_name:
-            raise unknown_parameter(name, [task])
+            raise UnknownNameError("parameter", name, by_name, task.name)
         values[name] = _in_declared_order(by_name[name], _read(task, by_name[name], text.strip()))
     validate_parameters(task, values)
     return values
@@ -56,17 +56,11 @@ def validate_parameters(task: Task, parameters: Parameters) -> None:
     by_name = {parameter.name: parameter for parameter in task.parameters}
     for name in parameters:
         if name not in by_name:
-            raise unknown_parameter(name, [task])
+            raise UnknownNameError("parameter", name, by_name, task.name)
     for name, parameter in by_name.items():
         if name not in parameters:
             raise ParameterError(f"{task.name}: no value for {name}")
         _validate(task, parameter, parameters[name])
-
-
-def unknown_parameter(name: str, tasks: Sequence[Task]) -> ParameterError:
-    """Return the error for a parameter that none of the tasks has; it names the parameters of all of them."""
-    valid = dict.fromkeys(parameter.name for task in tasks for parameter in task.parameters)
-    return ParameterError(f"{', '.join(task.name for task in tasks)}: {_unknown('parameter', name, valid)}")
 
 
 def integer_range(parameters: Parameters, name: str) -> IntegerRange:
@@ -133,11 +127,4 @@ def _validate(task: Task, parameter: Parameter, value: ParameterValue) -> None:
             raise ParameterError(f"{where} names none of {', '.join(parameter.choices)}")
         for name in value:
             if name not in parameter.choices:
-                raise ParameterError(f"{task.name}: {parameter.name}: {_unknown('choice', name, parameter.choices)}")
-
-
-def _unknown(kind: str, name: str, valid: Iterable[str]) -> str:
-    names = list(valid)
-    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean {nearest[0]}? " if nearest else ""
-    return f"unknown {kind} {quoted(name)}; {hint}there are: {', '.join(names) or 'none'}"
+                raise UnknownNameError("choice", name, parameter.choices, f"{task.name}: {parameter.name}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Literal, TypeAlias
@@ -207,6 +207,21 @@ class ProblemTextError(ValueError):
 
 class ParameterError(ValueError):
     """A parameter that does not exist or is out of range; the message names the valid names or the range."""
+
+
+class UnknownNameError(ParameterError):
+    """A name that no task, level, parameter or choice has.
+
+    Attributes:
+        name: the name that was given.
+        known: the names there are; the message lists them.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], where: str = "") -> None:
+        """Say what kind of name it is, and where it was given."""
+        self.name, self.known = name, tuple(known)
+        prefix = f"{where}: " if where else ""
+        super().__init__(f"{prefix}unknown {kind} {quoted(name)}; there are: {', '.join(self.known) or 'none'}")
 
 
 def quoted(text: str) -> str:

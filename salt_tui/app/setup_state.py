@@ -12,6 +12,7 @@ from salt_tui.engine.engine import ContextError, ModelError, check_width
 from salt_tui.engine.models import ModelRegistry, ModelRow, list_models, load_registry, resolve_model
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost
 from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
+from salt_tui.similar_names import message_of
 from salt_tui.store.errors import StoreError
 from salt_tui.store.opening import need_usable
 from salt_tui.store.queries import open_queries
@@ -22,7 +23,7 @@ from salt_tui.visible_text import visible
 from tasks.parameters import format_parameter, level_parameters
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS, conversation
-from tasks.registry import TASKS, UnknownTaskError, get_task
+from tasks.registry import TASKS, get_task
 from tasks.task import ParameterError, Task
 
 
@@ -219,8 +220,8 @@ def problem_with(choices: Choices, offer: Offer | None) -> str | None:
         return numbers
     try:
         check_request(make_request(choices))
-    except (UsageError, ContextError, ParameterError, UnknownTaskError) as error:
-        return str(error)
+    except (UsageError, ContextError, ParameterError) as error:
+        return message_of(error)
     return None
 
 

@@ -42,10 +42,10 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
     from salt_tui.engine.engine import ContextError, EngineError, ModelError
     from salt_tui.paths import PathError
     from salt_tui.runner.errors import EnvironmentChangedError, RunFailedError
+    from salt_tui.similar_names import message_of
     from salt_tui.store.errors import StoreError, StoreFailure
     from salt_tui.usage_error import UsageError
     from tasks.code_execution import ExecutionError
-    from tasks.registry import UnknownTaskError
     from tasks.task import ParameterError, ProblemTextError
 
     match error:
@@ -55,9 +55,9 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
             return str(error), FAILED
         case (
             ModelError() | ContextError() | UsageError() | StoreError() | PathError() | ParameterError()
-            | ProblemTextError() | UnknownTaskError()
+            | ProblemTextError()
         ):  # fmt: skip
-            return str(error), USAGE
+            return message_of(error), USAGE
         case EngineError() | RunFailedError() | ExecutionError():
             return str(error), FAILED
         case OSError():

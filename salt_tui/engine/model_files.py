@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.machinery
 import importlib.util
 import os
@@ -15,6 +14,7 @@ from salt_tui.engine.engine import ModelError
 from salt_tui.engine.gguf_header import GGUFHeader, HeaderError, read_header
 from salt_tui.engine.model_registry import ModelEntry
 from salt_tui.paths import hub_cache_directory, models_directory
+from salt_tui.similar_names import did_you_mean
 from salt_tui.visible_text import visible
 
 _SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<count>(?!00000)\d{5})\.gguf$")
@@ -209,5 +209,4 @@ def _neighbour(path: Path) -> str:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
         return f"; there is no folder {visible(str(path.parent))}" if not path.parent.exists() else ""
-    close = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {visible(str(path.with_name(close[0])))}?" if close else ""
+    return did_you_mean(path.name, names)

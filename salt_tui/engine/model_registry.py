@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 
 from salt_tui.engine.engine import ModelError
 from salt_tui.paths import PathError, expanded, shipped_models_file, user_models_file
+from salt_tui.similar_names import did_you_mean
 
 ModelKind = Literal["instruct", "reasoning", "base"]
 """Follows instructions, thinks before it answers, or only continues text."""
@@ -202,9 +202,7 @@ def _entry(name: str, table: Mapping[str, object], where: str) -> ModelEntry:
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:
     """Say which known name is meant, or which there are."""
-    if close := difflib.get_close_matches(name, known, n=1, cutoff=0.5):
-        return f'; did you mean "{close[0]}"?'
-    return f"; there are: {', '.join(known)}"
+    return did_you_mean(name, known) or f"; there are: {', '.join(known)}"
 
 
 def _shown(value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import sys
@@ -30,6 +29,7 @@ from salt_tui.engine.model_registry import (
 )
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.paths import expanded
+from salt_tui.similar_names import did_you_mean
 from salt_tui.visible_text import visible
 
 __all__ = [
@@ -118,8 +118,7 @@ def resolve_model(name_or_path: str, registry: ModelRegistry) -> ResolvedModel:
     path = expanded(name_or_path, ModelError)
     looks_like_path = path.suffix.lower() in (".gguf", ".json") or len(path.parts) > 1
     if not name_or_path.strip() or not (looks_like_path or _exists(path)):
-        close = difflib.get_close_matches(name_or_path.lower(), registry.entries, n=3, cutoff=0.5)
-        meant = f"; did you mean {', '.join(close)}?" if close else ""
+        meant = did_you_mean(name_or_path, registry.entries)
         raise ModelError(
             f'no model or file is called "{visible(name_or_path)}"{meant} '
             "(`salt-tui models list` shows the names; or give the path of a GGUF file)"

@@ -35,15 +35,15 @@ beside the script, ``NAME.crash-INDEX``, counts them.
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from salt_tui.engine.engine import ALTERNATIVES, ModelError
+from salt_tui.similar_names import did_you_mean
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -224,13 +224,8 @@ def _table(value: object, keys: Mapping[str, type], where: str) -> dict[str, Any
         raise _ScriptError(f"{where} must be an object")
     for key, item in value.items():
         if key not in keys:
-            raise _ScriptError(f'{where}: unknown key "{key}"{_nearest(key, keys)}')
+            raise _ScriptError(f'{where}: unknown key "{key}"{did_you_mean(key, keys)}')
         expected = (int, float) if keys[key] is float else keys[key]
         if not isinstance(item, expected) or (isinstance(item, bool) and keys[key] is not bool):
             raise _ScriptError(f'{where}: "{key}" has the wrong type')
     return value
-
-
-def _nearest(name: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f'; did you mean "{close[0]}"?' if close else ""

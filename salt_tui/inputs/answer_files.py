@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.inputs.json_lines import read_rows
+from salt_tui.similar_names import message_of
 from salt_tui.usage_error import UsageError
 from scoring.alignment import RELEASE_SCORES, AlignmentTooLargeError, align
 from scoring.answer_status import answer_status
@@ -16,9 +17,9 @@ from scoring.correctness import UnitCounts
 from scoring.labels import UnitStatus, label_units
 from scoring.value import Value
 from tasks.answer import ReferenceUnits, parse_answer, split_reference
-from tasks.registry import UnknownTaskError, task_for_release_name
+from tasks.registry import task_for_release_name
 from tasks.release import release_answer, release_extraction, release_units
-from tasks.task import Task
+from tasks.task import Task, UnknownNameError
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
         try:
             task = task_for_release_name(row["task"])
             labels = label_answer(task, row["response"], row["reference"], row.get("delimiter"), options)
-        except (UnknownTaskError, AlignmentTooLargeError) as error:
-            raise UsageError(f"{place}: {error}") from error
+        except (UnknownNameError, AlignmentTooLargeError) as error:
+            raise UsageError(f"{place}: {message_of(error)}") from error
         yield labels
 
 

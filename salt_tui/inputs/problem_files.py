@@ -20,7 +20,7 @@ def solve_problems(name: str, file: Path) -> Iterator[str]:
         file: JSON lines with ``input`` (and what the release adds), or one problem as plain text.
 
     Raises:
-        UnknownTaskError: for the name.
+        UnknownNameError: for the name.
         UsageError: the file or a row cannot be read, or is no problem of the task; names file and line.
     """
     task = task_for_release_name(name)

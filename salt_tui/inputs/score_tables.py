@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salt_tui.inputs.json_lines import read_text
+from salt_tui.similar_names import message_of
 from salt_tui.usage_error import UsageError
 from scoring.calibrators import Calibrator, calibrator
 from scoring.calibrators_fitted import Unfitted
@@ -233,7 +234,7 @@ def _calibrator(method: str) -> Calibrator:
     try:
         return calibrator(method)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(message_of(error)) from error
 
 
 def _places(file: Path, header: list[str], needed: Sequence[str], optional: Sequence[str]) -> dict[str, int]:

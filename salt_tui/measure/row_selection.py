@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from salt_tui.measure.rows import EVERYTHING, GRANULARITIES, MAPS, USUAL, USUAL_INTERVALS, RowChoice
 from salt_tui.measure.task_scores import RAW
+from salt_tui.similar_names import did_you_mean, message_of
 from salt_tui.store.records import UnitKind
 from salt_tui.usage_error import UsageError
 from scoring.calibrators import calibrator
@@ -76,9 +76,7 @@ def _size(whole: Iterable[Sequence[str]], part: Iterable[Sequence[str]]) -> int:
 def _known(option: str, names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise UsageError(f"{option} {name}: {hint}there are {', '.join(known)}")
+            raise UsageError(f"{option} {name}: there are {', '.join(known)}{did_you_mean(name, known)}")
     return tuple(dict.fromkeys(names)) or tuple(known)
 
 
@@ -88,5 +86,5 @@ def _maps(names: Sequence[str]) -> tuple[str, ...]:
             try:
                 calibrator(name)
             except ValueError as error:
-                raise UsageError(f"--calibrator {name}: {error}; or {RAW} for raw scores") from error
+                raise UsageError(f"--calibrator: {RAW} for raw scores, or a map: {message_of(error)}") from error
     return tuple(dict.fromkeys(names)) or MAPS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salt_tui.measure.rows import Part
+from salt_tui.similar_names import did_you_mean
 from salt_tui.store.queries import Queries
 from salt_tui.store.results import StoredAnswer, UnitColumns
 from salt_tui.store.schema import LEFT_OUT_STATUSES, UNIT_STATUSES
@@ -85,11 +85,8 @@ def _values(queries: Queries, run: int, columns: UnitColumns, name: str) -> Sequ
         place, status = known.index(name), known.index("answer_status")
         return [row[place] for row in rows if row[status] is not None and row[status] not in LEFT_OUT_STATUSES]
     names = ["position", *_OF_COLUMNS, *_OF_ANSWERS, *(known if columns.kind == "atom" else ())]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UsageError(
-        f"--by {name}: {columns.kind}s have no such column; {hint}there are {', '.join(dict.fromkeys(names))}"
-    )
+    there_are = f"there are {', '.join(dict.fromkeys(names))}"
+    raise UsageError(f"--by {name}: {columns.kind}s have no such column; {there_are}{did_you_mean(name, names)}")
 
 
 def _positions(columns: UnitColumns) -> tuple[Part, ...]:

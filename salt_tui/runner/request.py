@@ -7,11 +7,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from difflib import get_close_matches
 from typing import Literal
 
 from salt_tui.engine.engine import check_width
 from salt_tui.runner.plan import SamplingPlan
+from salt_tui.similar_names import did_you_mean
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 from tasks.parameters import level_parameters
@@ -113,8 +113,7 @@ def _overrides(tasks: Sequence[Task], texts: Sequence[str]) -> list[tuple[str, .
         takers = [share for share, names in zip(shares, known, strict=True) if name in names]
         if not takers:
             valid = sorted(set().union(*known))
-            near = get_close_matches(name, valid, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, valid)
             raise UsageError(f"--param {text}: key=value with one of {', '.join(valid)}{hint}")
         for share in takers:
             share.append(text)

@@ -112,7 +112,7 @@ def test_a_source_of_the_user_replaces_the_shipped_source(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("user", "message"),
     [
-        ("[a]\ncontxt = 5\n", r'user\.toml: \[a\]: unknown key "contxt"; did you mean "context"\?'),
+        ("[a]\ncontxt = 5\n", r'user\.toml: \[a\]: unknown key "contxt"; did you mean context\?'),
         ("[a]\nxyz = 5\n", "there are: title, description"),
         ('[a]\ncontext = "5"\n', r'"context" must be a whole number, not "5"'),
         ("[a]\ncontext = true\n", '"context" must be a whole number, not true'),
@@ -127,7 +127,7 @@ def test_a_source_of_the_user_replaces_the_shipped_source(tmp_path: Path) -> Non
         ('[b]\npackage = "x"\n', 'package needs "file"'),
         ('[b]\nrepository = "x"\nfile = "y"\n', "organisation/name"),
         ('[b]\npackage = ""\nfile = "y"\n', "must not be empty"),
-        ('default = "aa"\n', 'did you mean "a"'),
+        ('default = "aa"\n', r"did you mean a\?"),
         ("default = 3\n", "default must be text"),
         ("context = 3\n", "context is no table"),
         ("[a\n", "not valid TOML"),
@@ -260,7 +260,7 @@ def test_an_unknown_name_gets_the_nearest_ones(tmp_path: Path) -> None:
 
 def test_a_missing_file_gets_the_nearest_file(tmp_path: Path) -> None:
     write(tmp_path / "model-Q8.gguf")
-    assert f"did you mean {tmp_path}/model-Q8.gguf?" in refusal(tmp_path / "model-Q4.gguf")
+    assert "did you mean model-Q8.gguf?" in refusal(tmp_path / "model-Q4.gguf")
     assert f"there is no folder {tmp_path}/nowhere" in refusal(tmp_path / "nowhere" / "a.gguf")
     assert "does not exist" in refusal(tmp_path / "model-Q8.gguf" / "a.gguf")
     assert "does not exist" in refusal(tmp_path / "line\nbreak\x1b[31m.gguf")

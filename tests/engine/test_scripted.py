@@ -271,8 +271,8 @@ def test_model_information_and_failures(tmp_path: Path) -> None:
     [
         ([], "must be an object"),
         ({}, '"replies" is missing'),
-        ({"replies": [], "peaces": []}, 'unknown key "peaces"; did you mean "pieces"'),
-        ({"replies": [{"tokenz": []}]}, 'reply 0: unknown key "tokenz"; did you mean "tokens"'),
+        ({"replies": [], "peaces": []}, 'unknown key "peaces"; did you mean pieces'),
+        ({"replies": [{"tokenz": []}]}, 'reply 0: unknown key "tokenz"; did you mean tokens'),
         ({"replies": [{"tokens": [["a"]]}]}, "reply 0, token 0 must be"),
         ({"replies": [{"tokens": [["", -1]]}]}, "must not be empty"),
         ({"replies": [{"tokens": [["a", 0.5]]}]}, "at most 0, not 0.5"),

@@ -67,7 +67,7 @@ def test_overrides_are_read() -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("codon=5", "unknown parameter 'codon'; did you mean codons"),
+        ("codon=5", "unknown parameter 'codon'; there are: codons"),
         ("codons=401", r"codons=401 is out of range; 1\.\.400"),
         ("codons=0..3", r"out of range; 1\.\.400"),
         ("codons=9..3", "out of range"),
@@ -82,11 +82,11 @@ def test_overrides_that_are_refused(override: str, message: str) -> None:
 
 
 def test_choices_and_levels_that_are_refused() -> None:
-    with pytest.raises(ParameterError, match="did you mean animals"):
+    with pytest.raises(ParameterError, match="words_collection: categories: unknown choice 'animal'; there are: "):
         level_parameters(WORDS, "easy", ["categories=animal"])
     with pytest.raises(ParameterError, match="names none of"):
         level_parameters(WORDS, "easy", ["categories="])
-    with pytest.raises(ParameterError, match="did you mean trivial"):
+    with pytest.raises(ParameterError, match="unknown difficulty 'trivia'"):
         level_parameters(WORDS, "trivia")
     with pytest.raises(ParameterError, match="no value for codons"):
         validate_parameters(DNA, {"codons_per_line": IntegerRange(10, 10)})

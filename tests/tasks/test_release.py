@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.registry import TASKS, UnknownTaskError, get_task, task_for_release_name
+from tasks.registry import TASKS, get_task, task_for_release_name
 from tasks.release import RELEASE_WORDS, release_answer, release_units, solve_release_row
-from tasks.task import ProblemTextError
+from tasks.task import ProblemTextError, UnknownNameError
 
 REPRODUCTION = Path(__file__).parents[3] / "shared" / "data" / "salt_reproduction"
 ROWS = {
@@ -89,9 +89,8 @@ def test_word_lists_of_the_release() -> None:
     assert solve_release_row(words, {**row, "subject_set": ["R", "B"]}) == "R R B"
 
 
-def test_unknown_names_get_the_nearest_task() -> None:
-    with pytest.raises(UnknownTaskError, match="did you mean kronecker_product"):
-        get_task("kronecker")
-    with pytest.raises(UnknownTaskError, match="did you mean dna_translation"):
-        task_for_release_name("dna_translatoin")
+def test_a_name_of_the_release_stands_for_our_task() -> None:
+    for find in (get_task, task_for_release_name):
+        with pytest.raises(UnknownNameError, match="unknown task 'dna_translatoin'; there are: arc_grid, code"):
+            find("dna_translatoin")
     assert get_task("words_collection") is task_for_release_name("Words Collection")
