@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scoring.benchmark_intervals import draw_generations, resampled_metrics
 from scoring.metrics import METRICS
 from scoring.scored_units import FloatArray, IntArray
-from scoring.value import NO_TASKS, Value
+from scoring.value import NO_TASKS, TOO_FEW_ANSWERS_OF_A_CLASS, TOO_FEW_ANSWERS_OF_BOTH, Value
 
 CONCLUDING: tuple[str, ...] = ("auroc", "auroc_micro", "brier", "nll")
 """The metrics that may name a best alternative.
@@ -38,8 +38,6 @@ SMALLEST_SHARE = 0.5
 """An alternative with a value for fewer of the units is left out of a comparison, instead of the units."""
 
 TOO_FEW_ALTERNATIVES = "fewer than two alternatives"
-TOO_FEW_ANSWERS_OF_A_CLASS = "fewer than two answers with a right and two with a wrong unit"
-TOO_FEW_ANSWERS_OF_BOTH = "fewer than two answers with both a right and a wrong unit"
 TOO_FEW_PAIRS = f"fewer than {FEWEST_PAIRS} pairs of a right and a wrong unit inside folds"
 NEVER_DRAWN = "resamples hardly ever hold both classes"
 

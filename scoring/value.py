@@ -16,6 +16,10 @@ NOTHING_GENERATED = "nothing generated"
 NO_REFERENCE = "no reference units"
 NO_TASKS = "no tasks"
 TOO_FEW_GENERATIONS = "fewer than two generations"
+ONE_ANSWER = "the units of a single answer"
+TOO_FEW_ANSWERS_OF_A_CLASS = "fewer than two answers with a right and two with a wrong unit"
+TOO_FEW_ANSWERS_OF_BOTH = "fewer than two answers with both a right and a wrong unit"
+NO_SPREAD = "the same in every resample"
 UNDEFINED_IN_EVERY_DRAW = "undefined in every draw"
 
 

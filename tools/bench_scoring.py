@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scoring.alignment import align
+from scoring.bootstrap import bootstrap_intervals
 from scoring.calibrators import calibrator
 from scoring.cross_fitting import cross_fit
-from scoring.intervals import bootstrap_intervals
 from scoring.metrics import evaluate_metrics
 
 SEED = 20260424

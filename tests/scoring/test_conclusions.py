@@ -9,7 +9,6 @@ from scoring.conclusions import (
     CONCLUDING,
     NEVER_DRAWN,
     TOO_FEW_ALTERNATIVES,
-    TOO_FEW_ANSWERS_OF_A_CLASS,
     TOO_FEW_PAIRS,
     Alternatives,
     Conclusion,
@@ -17,6 +16,7 @@ from scoring.conclusions import (
     draw_answers,
 )
 from scoring.metrics import METRICS, evaluate_metrics
+from scoring.value import TOO_FEW_ANSWERS_OF_A_CLASS
 from tests.scoring.simulated import noise, with_better_one
 
 
