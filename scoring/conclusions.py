@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from scoring.benchmark_intervals import draw_generations, resampled_metrics
 from scoring.metrics import METRICS
+from scoring.ranking_inside_folds import FEWEST_PAIRS
 from scoring.scored_units import FloatArray, IntArray
-from scoring.value import NO_TASKS, TOO_FEW_ANSWERS_OF_A_CLASS, TOO_FEW_ANSWERS_OF_BOTH, Value
+from scoring.value import NO_TASKS, TOO_FEW_ANSWERS_OF_A_CLASS, TOO_FEW_ANSWERS_OF_BOTH, TOO_FEW_PAIRS, Value
 
 CONCLUDING: tuple[str, ...] = ("auroc", "auroc_micro", "brier", "nll")
 """The metrics that may name a best alternative.
@@ -33,12 +34,10 @@ DRAWS = 1000
 MOST_REDRAWS = 200
 ROUNDING = 1e-12
 FEWEST_ANSWERS_PER_CLASS = 2
-FEWEST_PAIRS = 30
 SMALLEST_SHARE = 0.5
 """An alternative with a value for fewer of the units is left out of a comparison, instead of the units."""
 
 TOO_FEW_ALTERNATIVES = "fewer than two alternatives"
-TOO_FEW_PAIRS = f"fewer than {FEWEST_PAIRS} pairs of a right and a wrong unit inside folds"
 NEVER_DRAWN = "resamples hardly ever hold both classes"
 
 

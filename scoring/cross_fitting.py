@@ -1,8 +1,7 @@
-"""Calibrated values for every unit, each from a map fitted on other generations only (spec §4)."""
+"""Calibrated values for every unit, each from a map fitted on other generations only (calibration guide)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +13,10 @@ from scoring.calibrators_fitted import (
     Unfitted,
     as_correct_column,
     as_score_column,
-    orient,
     training_sample,
 )
-from scoring.metrics import METRICS, evaluate_units
-from scoring.scored_units import ScoredUnits
-from scoring.value import TOO_FEW_GENERATIONS, Value
+from scoring.scored_units import IntArray
+from scoring.value import TOO_FEW_GENERATIONS
 
 FOLDS = 5
 DEFAULT_SEED = 20260424
@@ -35,8 +32,9 @@ class CrossFitted:
         rows: shape (m,), the input rows that have a value, ascending; all of them under folds, those of the test
             generations under one split.
         values: shape (m,), in [0, 1], for these rows.
-        strictly_rising: whether every fitted map is; ranking metrics are then computed from the raw scores, because
-            pooling the folds would change the order.
+        fold: shape (m,), whose map gave the value: 0, 1, … in no order.
+        strictly_rising: whether every fitted map is; ranking metrics are then computed from the raw scores, else
+            inside folds, because pooling the folds would change the order (`scoring.ranking_inside_folds`).
         notes: what the fits had to say, each once.
         folds: number of maps that were fitted.
     """
@@ -44,6 +42,7 @@ class CrossFitted:
     method: str
     rows: NDArray[np.int64]
     values: FloatArray
+    fold: IntArray
     strictly_rising: bool
     notes: tuple[str, ...]
     folds: int
@@ -114,41 +113,7 @@ def cross_fit(
         if fitted.note is not None:
             notes[fitted.note] = None
     rows = np.flatnonzero(fold >= 0)
-    return CrossFitted(calibrator.name, rows, values[rows], rising, tuple(notes), int(tested.size))
-
-
-def calibrated_metrics(
-    fitted: CrossFitted,
-    scores: ArrayLike,
-    correct: ArrayLike,
-    generations: ArrayLike,
-    names: Iterable[str] = tuple(METRICS),
-    *,
-    higher_is_confident: bool = True,
-) -> dict[str, Value]:
-    """Metrics of the calibrated values, over the rows that have one.
-
-    Where every fold's map is strictly rising, metrics of the order alone are computed from the raw scores: pooling
-    folds would change the order, although no single map does (spec §4).
-
-    Args:
-        fitted: the calibrated values of these columns.
-        scores: the raw scores, shape (n,).
-        correct: shape (n,).
-        generations: shape (n,).
-        names: keys of `scoring.metrics.METRICS`.
-        higher_is_confident: direction of the raw scores.
-    """
-    wanted = list(names)
-    labels = np.asarray(correct)[fitted.rows]
-    owners = np.asarray(generations)[fitted.rows]
-    values = evaluate_units(ScoredUnits.from_columns(fitted.values, labels, owners), wanted)
-    of_the_order = [name for name in wanted if METRICS[name].ranks_only]
-    if fitted.strictly_rising and of_the_order:
-        column = as_score_column(scores)[fitted.rows]
-        raw = orient(column, higher_is_confident=higher_is_confident, probability=False)
-        values |= evaluate_units(ScoredUnits.from_columns(raw, labels, owners), of_the_order)
-    return values
+    return CrossFitted(calibrator.name, rows, values[rows], fold[rows], rising, tuple(notes), int(tested.size))
 
 
 def _folds(generations: int, generator: np.random.Generator) -> NDArray[np.int64]:

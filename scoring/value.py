@@ -19,6 +19,7 @@ TOO_FEW_GENERATIONS = "fewer than two generations"
 ONE_ANSWER = "the units of a single answer"
 TOO_FEW_ANSWERS_OF_A_CLASS = "fewer than two answers with a right and two with a wrong unit"
 TOO_FEW_ANSWERS_OF_BOTH = "fewer than two answers with both a right and a wrong unit"
+TOO_FEW_PAIRS = "fewer than 30 pairs of a right and a wrong unit inside folds"
 NO_SPREAD = "the same in every resample"
 UNDEFINED_IN_EVERY_DRAW = "undefined in every draw"
 

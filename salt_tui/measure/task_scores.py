@@ -17,6 +17,7 @@ from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.cross_fitting import cross_fit
 from scoring.metrics import METRICS, evaluate_units
 from scoring.ranking import MicroAuroc, micro_auroc
+from scoring.ranking_inside_folds import ranking_metrics
 from scoring.scored_units import ScoredUnits
 from scoring.value import Value, undefined
 
@@ -59,8 +60,9 @@ class TaskScores:
         rows: places in the columns of the run; units without a score are not among them.
         correct, generation: of these units.
         confidence: what calibration metrics read; None where a map cannot be fitted.
-        ranking: what ranking metrics read: the raw scores under a strictly rising map (spec 4).
+        ranking: what ranking metrics read: the raw scores under a strictly rising map.
         probability: whether `confidence` means probabilities.
+        fold: whose map gave each value, where `ranking` is comparable inside folds only; None else.
         reason: why there is no confidence.
         notes: what the fits of the map had to say.
     """
@@ -71,6 +73,7 @@ class TaskScores:
     confidence: FloatArray | None
     ranking: FloatArray
     probability: bool
+    fold: IntArray | None = None
     reason: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -88,6 +91,7 @@ class TaskScores:
             generation=self.generation[kept],
             confidence=confidence,
             ranking=ranking,
+            fold=None if self.fold is None else self.fold[kept],
         )
 
 
@@ -141,18 +145,24 @@ def calibrated_scores(raw: TaskScores, function: str, name: str) -> TaskScores:
     fitted = cross_fit(chosen, scores, raw.correct, raw.generation, higher_is_confident=rising)
     if isinstance(fitted, Unfitted):
         return replace(raw, confidence=None, probability=True, reason=fitted.reason)
-    ranking = raw.ranking if fitted.strictly_rising else fitted.values
-    return replace(raw, confidence=fitted.values, ranking=ranking, probability=True, notes=fitted.notes)
+    if fitted.strictly_rising:
+        return replace(raw, confidence=fitted.values, probability=True, notes=fitted.notes)
+    return replace(
+        raw, confidence=fitted.values, ranking=fitted.values, fold=fitted.fold, probability=True, notes=fitted.notes
+    )
 
 
 def measure(scores: TaskScores, names: Sequence[str]) -> dict[str, Value]:
     """Return the named metrics of `METRICS`; every one is undefined where the map could not be fitted."""
     if scores.confidence is None:
         return {name: undefined(scores.reason or "") for name in names}
-    by_name: dict[str, Value] = {}
-    for column, wanted in _columns_to_read(scores, scores.confidence, names):
-        units = ScoredUnits.from_columns(column, scores.correct, scores.generation)
-        by_name |= evaluate_units(units, wanted, probability=scores.probability)
+    units = ScoredUnits.from_columns(scores.confidence, scores.correct, scores.generation)
+    if scores.ranking is scores.confidence and scores.fold is None:
+        return evaluate_units(units, names, probability=scores.probability)
+    of_order = [name for name in names if METRICS[name].ranks_only]
+    others = [name for name in names if name not in of_order]
+    by_name = evaluate_units(units, others, probability=scores.probability)
+    by_name |= ranking_metrics(scores.ranking, scores.correct, scores.generation, scores.fold, of_order)
     return {name: by_name[name] for name in names}
 
 
@@ -170,7 +180,13 @@ def resample(scores: TaskScores, draws: FloatArray, names: Sequence[str]) -> dic
         if not wanted:
             continue
         found |= resampled_metrics(
-            column, scores.correct, scores.generation, draws, probability=scores.probability, names=wanted
+            column,
+            scores.correct,
+            scores.generation,
+            draws,
+            probability=scores.probability,
+            names=wanted,
+            fold=scores.fold,
         )
     return found
 

@@ -9,14 +9,13 @@ from scoring.conclusions import (
     CONCLUDING,
     NEVER_DRAWN,
     TOO_FEW_ALTERNATIVES,
-    TOO_FEW_PAIRS,
     Alternatives,
     Conclusion,
     conclude,
     draw_answers,
 )
 from scoring.metrics import METRICS, evaluate_metrics
-from scoring.value import TOO_FEW_ANSWERS_OF_A_CLASS
+from scoring.value import TOO_FEW_ANSWERS_OF_A_CLASS, TOO_FEW_PAIRS
 from tests.scoring.simulated import noise, with_better_one
 
 

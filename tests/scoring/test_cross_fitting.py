@@ -5,9 +5,7 @@ import pytest
 
 from scoring.calibrators import CALIBRATORS, calibrator
 from scoring.calibrators_fitted import Unfitted
-from scoring.cross_fitting import CrossFitted, calibrated_metrics, cross_fit
-from scoring.metrics import METRICS, evaluate_units
-from scoring.scored_units import ScoredUnits
+from scoring.cross_fitting import CrossFitted, cross_fit
 
 
 def sample(generations=12, per_generation=20, seed=0):
@@ -105,38 +103,10 @@ def test_lengths_must_agree():
         cross_fit(calibrator("platt"), [0.1, 0.2], [0, 1], [1])
 
 
-def test_ranking_of_a_strictly_rising_map_is_that_of_the_raw_scores():
-    """Folds fitted on different halves shift their values, which mixes the order between folds."""
-    generator = np.random.default_rng(3)
-    owner = np.repeat(np.arange(6), 30)
-    scores = generator.normal(owner, 1.0)
-    correct = generator.random(owner.size) < 1 / (1 + np.exp(3 - scores))
-    fitted = cross_fit(calibrator("z_sigmoid"), scores, correct, owner)
-    assert isinstance(fitted, CrossFitted)
-    raw = evaluate_units(ScoredUnits.from_columns(scores, correct, owner), probability=False)
-    pooled = evaluate_units(ScoredUnits.from_columns(fitted.values, correct, owner))
-    found = calibrated_metrics(fitted, scores, correct, owner)
-    assert list(found) == list(METRICS)
-    assert pooled["auroc"] != raw["auroc"]
-    for name, metric in METRICS.items():
-        assert found[name] == (raw[name] if metric.ranks_only else pooled[name])
-
-
-def test_ranking_of_a_binned_map_is_that_of_its_values():
+def test_each_value_names_its_fold():
     scores, correct, owner = sample()
-    fitted = cross_fit(calibrator("binned:5"), scores, correct, owner, one_split=True)
+    fitted = cross_fit(calibrator("isotonic"), scores, correct, owner)
     assert isinstance(fitted, CrossFitted)
-    held = fitted.rows
-    expected = evaluate_units(ScoredUnits.from_columns(fitted.values, correct[held], owner[held]), ["auroc", "ece"])
-    assert calibrated_metrics(fitted, scores, correct, owner, ["auroc", "ece"]) == expected
-
-
-def test_lower_is_confident_scores_rank_the_other_way():
-    scores, correct, owner = sample()
-    up = cross_fit(calibrator("platt"), scores, correct, owner)
-    down = cross_fit(calibrator("platt"), -scores, correct, owner, higher_is_confident=False)
-    assert isinstance(up, CrossFitted)
-    assert isinstance(down, CrossFitted)
-    assert up.strictly_rising
-    one = calibrated_metrics(up, scores, correct, owner, ["auroc"])
-    assert calibrated_metrics(down, -scores, correct, owner, ["auroc"], higher_is_confident=False) == one
+    assert sorted(set(fitted.fold.tolist())) == [0, 1, 2, 3, 4]
+    for generation in set(owner.tolist()):
+        assert len(set(fitted.fold[owner == generation].tolist())) == 1
