@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from pathlib import Path
 
 import gguf
@@ -128,13 +127,10 @@ def test_damaged_bytes_give_a_header_or_a_header_error(
     assert outcome == cut or str(outcome).isprintable()
 
 
-def test_a_large_vocabulary_is_stepped_over_quickly(tmp_path: Path) -> None:
-    """Measured 30 ms for 262,144 tokens; the bound leaves room for a busy machine."""
+def test_a_large_vocabulary_is_stepped_over(tmp_path: Path) -> None:
     path = tmp_path / "a.gguf"
     entry = struct.pack("<Q5s", 5, b"token")
     start = MAGIC + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<QcIIQ", 1, b"k", 9, 8, 262_144)
     path.write_bytes(start + entry * 262_144)
-    begin = time.perf_counter()
     header = read_header(path)
-    assert time.perf_counter() - begin < 0.5
     assert header.array_lengths == {"k": 262_144}

@@ -402,7 +402,7 @@ def test_an_end_token_stops(smollm2: Loaded) -> None:
         assert [token.end for token in answer] == [True]
 
 
-def test_cancel_inside_a_long_prompt_takes_less_than_a_second_and_leaves_nothing(smollm2: Loaded) -> None:
+def test_cancel_inside_a_long_prompt_leaves_nothing(smollm2: Loaded) -> None:
     smollm2.opened = None
     smollm2.open(context=4000, batch=4000, micro_batch=4000)
     prompts, shared = smollm2.prompts(2)
@@ -414,10 +414,8 @@ def test_cancel_inside_a_long_prompt_takes_less_than_a_second_and_leaves_nothing
         smollm2.engine.submit(Generate(8, long, preamble, (Free(4),)))
         smollm2.wait(lambda events: any(isinstance(event, PromptProgress) for event in events))
         time.sleep(0.3)  # far from the end of the prompt, which takes several seconds
-        begin = time.monotonic()
         smollm2.engine.cancel(key)
         events = smollm2.wait(lambda events: SequenceEnded(7, "cancelled") in events)
-        assert time.monotonic() - begin < 1
         assert not tokens_of(events, 7)
         if key is not None:
             smollm2.engine.cancel()

@@ -339,14 +339,12 @@ def test_the_child_plays_what_the_backend_plays(tmp_path: Path) -> None:
         assert collect(engine, ends) == expected
 
 
-def test_a_cancel_ends_a_long_step_at_once(tmp_path: Path) -> None:
-    with start(tmp_path, SCRIPT | {"seconds_per_step": 30}) as engine:
+def test_a_cancel_ends_a_step_that_would_outlast_the_test(tmp_path: Path) -> None:
+    with start(tmp_path, SCRIPT | {"seconds_per_step": 3_000}) as engine:
         engine.submit(Generate(1, engine.tokenize(b"ATG"), 0, (Free(10),)))
         assert engine.events(0.3) == []  # by now the child waits in its step
-        begin = time.monotonic()
         engine.cancel()
         assert SequenceEnded(1, "cancelled") in collect(engine, ends)
-        assert time.monotonic() - begin < 1
 
 
 def test_a_crash_happens_once_and_the_second_attempt_is_whole(tmp_path: Path) -> None:
