@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,11 @@ def test_a_person_evaluates_stops_comes_back_resumes_and_exports(tmp_path: Path)
     evaluate(database, terminal_environment(tmp_path / "home"), export, look)
     assert list(screens) == SEEN
     assert "smollm2" in screens["running"][0]
-    assert "confiden" in " ".join(screens["surest_wrong"]) or "wrong" in " ".join(screens["surest_wrong"])
+    sentence = " ".join(" ".join(screens["surest_wrong"]).split())
+    place = re.search(r"── (\w+) · answer (\d+) · atom (\d+) ", sentence)
+    claim = re.search(r"no\. 1 of the surest errors: .*?max_probability ([\d.]+)", sentence)
+    assert place is not None, sentence
+    assert claim is not None, sentence
     assert "run 1 · trivial · finished" in screens["finished"][0]
     with open_queries(database) as queries:
         assert queries.run_record(1).state == "finished"
@@ -38,4 +43,9 @@ def test_a_person_evaluates_stops_comes_back_resumes_and_exports(tmp_path: Path)
         assert counts == {"kronecker_product": (6, 6), "words_collection": (6, 6)}
         atoms = len(queries.unit_columns(1, "atom", ()).status)
     with export.open(encoding="utf-8", newline="") as file:
-        assert len(list(csv.DictReader(file))) == atoms
+        rows = list(csv.DictReader(file))
+    assert len(rows) == atoms
+    task, answer, atom = place.group(1), int(place.group(2)) - 1, int(place.group(3)) - 1
+    (named,) = [row for row in rows if (row["task"], int(row["position"]), int(row["index"])) == (task, answer, atom)]
+    assert named["status"] in {"wrong", "redundant"}
+    assert float(named["max_probability"]) == pytest.approx(float(claim.group(1)), abs=0.002)
