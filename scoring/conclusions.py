@@ -183,14 +183,14 @@ def conclude(
     if metric not in CONCLUDING:
         raise ValueError(f"{metric} names no best alternative; {', '.join(CONCLUDING)} do")
     names = tuple(dict.fromkeys(name for task in tasks for name in task.scores))
-    left_out = _incomplete(tasks, names)
+    left_out = incomplete(tasks, names)
     names = tuple(name for name in names if name not in left_out)
     means, drawn, entered = [], [], []
     tasks_left_out: dict[str, str] = {}
     answers = units = missing = redrawn = 0
     for task in tasks:
-        complete = _complete(task, names)
-        problem = _why_not(complete, metric)
+        complete = complete_units(task, names)
+        problem = why_not(complete, metric)
         if problem is None:
             weights, repeated = draw_answers(complete, metric, draws, generator)
             problem = None if weights is not None else NEVER_DRAWN
@@ -206,10 +206,10 @@ def conclude(
         units += complete.correct.size
         missing += task.correct.size - complete.correct.size
     reason = TOO_FEW_ALTERNATIVES if len(names) < 2 else None if entered else NO_TASKS
-    verdict = _Verdict({}, (), {}, (), None)
+    verdict = Verdict({}, (), {}, (), None)
     if entered and names:
         resampled = Resampled(names, np.mean(means, axis=0), np.mean(drawn, axis=0))
-        verdict = _judge(resampled, bool(METRICS[metric].higher_is_better), ERROR_RATE / questions, same)
+        verdict = tell_apart(resampled, bool(METRICS[metric].higher_is_better), ERROR_RATE / questions, same)
     return Conclusion(
         metric=metric,
         means=verdict.means,
@@ -276,7 +276,7 @@ def _pair_classes(task: Alternatives, metric: str) -> list[tuple[FloatArray, Flo
     return [(right + wrong, right + wrong)]
 
 
-def _incomplete(tasks: Sequence[Alternatives], names: Sequence[str]) -> dict[str, str]:
+def incomplete(tasks: Sequence[Alternatives], names: Sequence[str]) -> dict[str, str]:
     """Return the alternatives that lack a value for too many units, with the reason."""
     total = sum(task.correct.size for task in tasks)
     left_out = {}
@@ -287,7 +287,7 @@ def _incomplete(tasks: Sequence[Alternatives], names: Sequence[str]) -> dict[str
     return left_out
 
 
-def _complete(task: Alternatives, names: Sequence[str]) -> Alternatives:
+def complete_units(task: Alternatives, names: Sequence[str]) -> Alternatives:
     """Return the units for which every alternative has a value; none where an alternative has no column."""
     kept = np.ones(task.correct.size, dtype=bool)
     for name in names:
@@ -301,8 +301,8 @@ def _complete(task: Alternatives, names: Sequence[str]) -> Alternatives:
     )
 
 
-def _why_not(task: Alternatives, metric: str) -> str | None:
-    """Return why a task cannot enter."""
+def why_not(task: Alternatives, metric: str) -> str | None:
+    """Return why a task cannot enter a comparison; None where it can."""
     right, wrong = np.unique(task.generation[task.correct]), np.unique(task.generation[~task.correct])
     if metric == "auroc_micro":
         few = np.intersect1d(right, wrong).size < FEWEST_ANSWERS_PER_CLASS
@@ -335,7 +335,9 @@ def _measured(task: Alternatives, names: Sequence[str], metric: str, weights: Fl
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class Verdict:
+    """What comparing all pairs gives; the attributes are those of `Conclusion`."""
+
     means: dict[str, Value]
     best: tuple[str, ...]
     excluded: dict[str, Difference]
@@ -343,8 +345,17 @@ class _Verdict:
     leading: Difference | None
 
 
-def _judge(resampled: Resampled, higher_is_better: bool, error_rate: float, same: Sequence[Sequence[str]]) -> _Verdict:
-    """Compare all pairs; see `conclude`."""
+def tell_apart(
+    resampled: Resampled, higher_is_better: bool, error_rate: float = ERROR_RATE, same: Sequence[Sequence[str]] = ()
+) -> Verdict:
+    """Compare all pairs of alternatives at once; see `conclude`.
+
+    Args:
+        resampled: means of at least one alternative.
+        higher_is_better: the direction of the metric.
+        error_rate: how often some alternative may be excluded wrongly, in (0, 1).
+        same: groups of alternatives known not to differ.
+    """
     sign = 1.0 if higher_is_better else -1.0
     names, means, draws = resampled.names, sign * resampled.means, sign * resampled.draws
     order = sorted(range(len(names)), key=lambda number: -means[number])  # stable: first of equal ones
@@ -378,7 +389,7 @@ def _judge(resampled: Resampled, higher_is_better: bool, error_rate: float, same
             clearest = max(beaten, key=lambda gap: gap.difference - gap.half_width)
             excluded |= {names[member]: clearest for member in group}
     leading = known.get((groups[0][0], groups[1][0])) if len(groups) > 1 else None
-    return _Verdict(
+    return Verdict(
         {names[number]: Value(float(sign * means[number])) for number in order},
         tuple(names[number] for number in order if names[number] not in excluded),
         excluded,
