@@ -32,6 +32,34 @@ Sources: *SALT* is "Evaluating LLM Uncertainty in Long-Form Generation Using Det
 leaves open.
 """
 
+ANSWERS = """\
+## Answers and units
+
+Where the answer stands in a reply:
+
+- A fence is a run of four or more asterisks. Fences pair: first and second, third and fourth, and so on. An odd last
+  one opens a region that is never closed. The last region with text is the answer.
+- Thinking is never answer: everything before the last `</think>`, and everything after a `<think>` without an end.
+- When a later region begins to hold text while the reply streams, the units of the earlier one are withdrawn.
+- `--compat` finds the answer as the published release does. A reply without a fence is graded whole, a region that
+  contains one of 24 words is dropped, a complete pair of fences beats a last one that is never closed, asterisks and
+  one outer bracket are removed, and inner spaces are removed where atoms are not separated by spaces.
+
+How the answer splits:
+
+- `atom`: separated by white space, or as the task says (a line of logic, an element of a returned value), or by the
+  `delimiter` of a row of `score`. Units are trimmed; separators belong to no unit.
+- `line`: a non-empty line.
+- `generation`: the whole answer.
+- An atom that a limit cut is missing, not wrong: nobody knows how it would have gone on.
+
+How an answer ended, the first that holds: `failed`, `cancelled`, `context_full` (the context had no room),
+`truncated` (the limit of tokens ended it), `no_answer` (no region holds text), `unclosed` (the last fence is open),
+`complete`.
+
+Source: SALT sections 2.1 and 4.3, appendix H.
+"""
+
 CORRECTNESS = """\
 ## Correctness
 
@@ -89,6 +117,7 @@ def render() -> str:
     """The whole page."""
     blocks = [
         INTRODUCTION,
+        ANSWERS,
         CORRECTNESS,
         FUNCTIONS,
         *_functions(),

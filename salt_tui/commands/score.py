@@ -22,5 +22,6 @@ def score_file(file: Path, *, aligned: bool, unit: str, compat: bool, json_outpu
             f"{name} {'–' if value.value is None else f'{value.value:.3f}'}"
             for name, value in (("precision", item.precision), ("recall", item.recall))
         )
-        print(f"{number:>5}  {rates}  {item.answer_status.replace('_', ' ')}  {marks}")
+        why = "" if item.no_answer is None else f" ({item.no_answer})"
+        print(f"{number:>5}  {rates}  {item.answer_status.replace('_', ' ')}{why}  {marks}")
     return DONE

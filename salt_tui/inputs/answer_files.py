@@ -1,4 +1,4 @@
-"""Labelling answers that a file holds, without a model: ``salt-tui score`` (design 5)."""
+"""Labelling answers that a file holds, without a model: ``salt-tui score``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from scoring.answer_status import answer_status
 from scoring.correctness import UnitCounts
 from scoring.labels import UnitStatus, label_units
 from scoring.value import Value
-from tasks.answer import ReferenceUnits, parse_answer, split_reference
+from tasks.answer import Extraction, ReferenceUnits, parse_answer, split_reference
 from tasks.registry import task_for_release_name
 from tasks.release import release_answer, release_extraction, release_units
-from tasks.task import Task, UnknownNameError
+from tasks.task import FENCE, Task, UnknownNameError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,14 @@ class AnswerLabels:
 
     Attributes:
         statuses: of the units, in order; with alignment, redundant units stand where they were written.
+        answer_status: as in a run; ``no_answer`` comes with a reason.
+        no_answer: why no answer was found; None where one was.
         redundant, missing: counts.
     """
 
     statuses: tuple[UnitStatus, ...]
     answer_status: str
+    no_answer: str | None
     precision: Value
     recall: Value
     redundant: int
@@ -64,7 +67,7 @@ def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
     for place, row in read_rows(file, required=("task", "response", "reference"), optional=("delimiter",)):
         try:
             task = task_for_release_name(row["task"])
-            labels = label_answer(task, row["response"], row["reference"], row.get("delimiter"), options)
+            labels = label_answer(task, row["response"], row["reference"], row.get("delimiter") or None, options)
         except (UnknownNameError, AlignmentTooLargeError) as error:
             raise UsageError(f"{place}: {message_of(error)}") from error
         yield labels
@@ -79,7 +82,7 @@ def label_answer(
         task: splits and normalises.
         response: the whole reply.
         reference: the right answer, without fences.
-        delimiter: what separates atoms on a line; None as the task says.
+        delimiter: what separates atoms on a line, not empty; None as the task says.
         options: how.
 
     Raises:
@@ -95,16 +98,16 @@ def label_answer(
         wanted = _units(task, reference, delimiter)
         texts = [unit.text for unit in parsed.of_kind("generation")]
         given = _units(task, texts[0] if texts else "", delimiter)
-    return _labels(
-        _of_unit(given, options.unit),
-        _of_unit(wanted, options.unit),
-        answer_status("end", extraction),
-        options,
-    )
+    status = answer_status("end", extraction)
+    why = _why_none(response, extraction, options) if status == "no_answer" else None
+    return _labels(_of_unit(given, options.unit), _of_unit(wanted, options.unit), status, why, options)
 
 
 def labels_data(labels: AnswerLabels) -> dict[str, Any]:
-    """Return the JSON object of one row (design 5)."""
+    """Return the JSON object of one row."""
+    reasons = _reasons({"precision": labels.precision, "recall": labels.recall})
+    if labels.no_answer is not None:
+        reasons["answer_status"] = labels.no_answer
     return {
         "statuses": list(labels.statuses),
         "answer_status": labels.answer_status,
@@ -112,7 +115,7 @@ def labels_data(labels: AnswerLabels) -> dict[str, Any]:
         "recall": labels.recall.value,
         "redundant": labels.redundant,
         "missing": labels.missing,
-        "reasons": _reasons({"precision": labels.precision, "recall": labels.recall}),
+        "reasons": reasons,
     }
 
 
@@ -124,9 +127,26 @@ def _units(task: Task, text: str, delimiter: str | None) -> ReferenceUnits:
     units = split_reference(task, text)
     if delimiter is None or not delimiter.strip():
         return units
-    pieces = re.split(f"{re.escape(delimiter.strip())}|\n", text)
-    atoms = tuple(task.normalise(piece) for piece in pieces if piece.strip())
-    return ReferenceUnits(atoms, units.lines, units.generation, (0,) * len(atoms))
+    separator = delimiter.strip()
+    split = (line.split(separator) for line in re.split("[\n\r]", text))
+    lines = [line for pieces in split if (line := [task.normalise(piece) for piece in pieces if piece.strip()])]
+    atoms = tuple(atom for line in lines for atom in line)
+    return ReferenceUnits(
+        atoms=atoms,
+        lines=tuple(separator.join(line) for line in lines),
+        generation=separator.join(atoms),
+        atom_lines=tuple(index for index, line in enumerate(lines) for _ in line),
+    )
+
+
+def _why_none(response: str, extraction: Extraction, options: LabelOptions) -> str:
+    """Say in a few words why `label_answer` found no answer."""
+    fenced = re.search(r"\*{4,}", response) is not None
+    if options.compat:
+        return "no fenced text without a word that voids it" if fenced else "nothing written"
+    if extraction == "thinking_only":
+        return "nothing outside the thinking"
+    return "no text after a fence" if fenced else f"no fence: the answer is wanted between two lines of {FENCE}"
 
 
 def _of_unit(units: ReferenceUnits, unit: str) -> tuple[str, ...]:
@@ -137,7 +157,9 @@ def _of_unit(units: ReferenceUnits, unit: str) -> tuple[str, ...]:
     return (units.generation,) if units.generation else ()
 
 
-def _labels(given: tuple[str, ...], wanted: tuple[str, ...], status: str, options: LabelOptions) -> AnswerLabels:
+def _labels(
+    given: tuple[str, ...], wanted: tuple[str, ...], status: str, why: str | None, options: LabelOptions
+) -> AnswerLabels:
     if options.aligned:
         alignment = align(given, wanted, **(RELEASE_SCORES if options.compat else {}))
         statuses, precision, recall = alignment.statuses, alignment.precision, alignment.recall
@@ -145,4 +167,6 @@ def _labels(given: tuple[str, ...], wanted: tuple[str, ...], status: str, option
         statuses = label_units(given, wanted)
         counts = UnitCounts.of(statuses)
         precision, recall = counts.precision, counts.recall
-    return AnswerLabels(statuses, status, precision, recall, statuses.count("redundant"), statuses.count("missing"))
+    return AnswerLabels(
+        statuses, status, why, precision, recall, statuses.count("redundant"), statuses.count("missing")
+    )

@@ -76,7 +76,55 @@ def test_an_answer_with_nothing_in_it_has_no_precision(tmp_path: Path, capsys: p
     (found,) = scored(capsys, tmp_path / "a.jsonl", [row])
     assert found["statuses"] == ["missing", "missing"]
     assert (found["answer_status"], found["precision"], found["recall"]) == ("no_answer", None, 0.0)
-    assert found["reasons"] == {"precision": "nothing generated"}
+    assert found["reasons"] == {
+        "precision": "nothing generated",
+        "answer_status": "no fence: the answer is wanted between two lines of ********",
+    }
+
+
+@pytest.mark.parametrize(
+    ("response", "more", "why"),
+    [
+        ("U D", (), "no fence: the answer is wanted between two lines of ********"),
+        ("<think>\n****\nU D\n****\n</think>", (), "nothing outside the thinking"),
+        ("********\n\n********", (), "no text after a fence"),
+        ("********\nthe answer is U D\n********", ("--compat",), "no fenced text without a word that voids it"),
+        ("", ("--compat",), "nothing written"),
+    ],
+)
+def test_a_row_without_an_answer_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], response: str, more: tuple[str, ...], why: str
+) -> None:
+    row = {"task": "maze", "response": response, "reference": "U D"}
+    (found,) = scored(capsys, tmp_path / "a.jsonl", [row], *more)
+    assert found["reasons"]["answer_status"] == why
+    assert run_command_line(["score", str(tmp_path / "a.jsonl"), *more]) == 0
+    assert f"no answer ({why})" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("unit", ["atom", "line", "generation"])
+@pytest.mark.parametrize(
+    ("response", "reference"), [("1,2\n3,4", "1, 2\n3, 4"), ("1 ,  2\r\n 3,4,", "1,2\n3,4"), ("1 0,2", "1  0, 2")]
+)
+def test_spaces_around_a_delimiter_do_not_count_at_any_granularity(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], unit: str, response: str, reference: str
+) -> None:
+    fenced = f"********\n{response}\n********"
+    row = {"task": "matrix_multiplication", "response": fenced, "reference": reference, "delimiter": ","}
+    (found,) = scored(capsys, tmp_path / "a.jsonl", [row], "--unit", unit)
+    assert set(found["statuses"]) == {"correct"}
+    wrong = {**row, "response": fenced.replace("2", "7")}
+    (found,) = scored(capsys, tmp_path / "a.jsonl", [wrong], "--unit", unit)
+    assert "wrong" in found["statuses"]
+
+
+@pytest.mark.parametrize("more", [(), ("--compat",)])
+def test_an_empty_delimiter_is_the_task_s_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    row = {"task": "maze", "response": "********\nU D\n********", "reference": "U D", "delimiter": ""}
+    (found,) = scored(capsys, tmp_path / "a.jsonl", [row], *more)
+    assert found["statuses"] == ["correct", "correct"]
 
 
 @pytest.mark.parametrize(
