@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from salt_tui.store.records import GenerationEnd, ModelRecord, ProblemRecord, RunRecord, UnitRecord
+from salt_tui.store.records import (
+    GenerationEnd,
+    GenerationStart,
+    ModelRecord,
+    ProblemRecord,
+    RunRecord,
+    TokenRecord,
+    UnitRecord,
+    Work,
+)
 from salt_tui.store.store import open_store
 from scoring.confidence import unit_confidences
 
@@ -67,12 +76,24 @@ def store_run(
         for n in range(answers)
     ]
     model = ModelRecord(
-        "a" * 64, "tiny", "/models/tiny.gguf", 1000, "llama 1M Q4_1", "llama", "Q4_1", 10**6, 256, 2048, None, "{}"
+        "a" * 64,
+        "a" * 64,
+        "tiny",
+        "/models/tiny.gguf",
+        1000,
+        "llama 1M Q4_1",
+        "llama",
+        "Q4_1",
+        10**6,
+        256,
+        2048,
+        None,
+        "{}",
     )
     plan = RunRecord(json.dumps(_plan(problems)), "plan-hash", json.dumps(ENVIRONMENT), "environment-hash", True, ())
     with open_store(path) as store:
         run = store.create_run(model, tuple(bytes([value]) for value in range(256)), plan, problems)
-        store.claim(run)
+        store.claim(Work(run))
         for entry in store.pending_problems(run):
             drawn = statuses or [_status(random, index / atoms) for index in range(atoms)]
             units = [_unit(random, "atom", index, status, tokenless) for index, status in enumerate(drawn)]
@@ -84,10 +105,12 @@ def store_run(
             if set(drawn) != {"missing"}:
                 status = "correct" if set(drawn) == {"correct"} else "wrong"
                 units.append(_unit(random, "generation", 0, status, tokenless))
-            generation = store.begin_generation(entry.id, (1, 2), 1, 1)
+            generation = store.begin_generation(Work(run), GenerationStart(entry.id, (1, 2), 1))
+            store.add_tokens(generation, [_token(index) for index in range(len(drawn))])
             store.add_units(generation, units)
-            store.end_generation(generation, GenerationEnd(b"A", "end", "fenced", "complete", None, 0.1, 0.2))
-        store.release(run, "finished")
+            end = GenerationEnd(b"A" * len(drawn), "end", "fenced", "complete", None, 0.1, 0.2)
+            store.end_generation(generation, end)
+        store.release(Work(run), "finished")
     return run
 
 
@@ -124,6 +147,10 @@ def _status(random: Random, place: float) -> str:
     if random.random() < 0.02:
         return "abstained"
     return "correct" if random.random() < 0.8 - 0.5 * place else "wrong"
+
+
+def _token(position: int) -> TokenRecord:
+    return TokenRecord(position, 65, position, position + 1, -0.5, 0.5, (), (), False)
 
 
 def _unit(random: Random, kind: str, index: int, status: str, tokenless: bool) -> UnitRecord:

@@ -29,7 +29,15 @@ from salt_tui.app.application import SaltApp
 from salt_tui.palette import DrawingMode
 from salt_tui.runner.request import EngineOptions, RunRequest
 from salt_tui.store.queries import open_queries
-from salt_tui.store.records import GenerationEnd, ModelRecord, ProblemRecord, RunRecord, UnitRecord
+from salt_tui.store.records import (
+    GenerationEnd,
+    GenerationStart,
+    ModelRecord,
+    ProblemRecord,
+    RunRecord,
+    UnitRecord,
+    Work,
+)
 from salt_tui.store.store import open_store
 from scoring.confidence import unit_confidences
 from tools.terminal_driver import TerminalDriver
@@ -93,18 +101,18 @@ def store_large_run(database: Path, atoms: int) -> None:
         for n in range(each)
     ]
     model = ModelRecord(
-        "a" * 64, "drawn", "/models/drawn.gguf", 1, "drawn 1M Q4_1", "llama", "Q4_1", 1, 256, 2048, None, "{}"
+        "a" * 64, "a" * 64, "drawn", "/models/drawn.gguf", 1, "drawn 1M Q4_1", "llama", "Q4_1", 1, 256, 2048, None, "{}"
     )
     plan = '{"width": 4, "tasks": [{"difficulty": "easy"}]}'
     environment = '{"gpu_layers": 0, "threads": 2, "devices": []}'
     with open_store(database) as store:
         run = store.create_run(model, (b"A",) * 256, RunRecord(plan, "plan", environment, "here", True, ()), problems)
-        store.claim(run)
+        store.claim(Work(run))
         for number, entry in enumerate(store.pending_problems(run)):
-            generation = store.begin_generation(entry.id, (1, 2), 1, 1)
+            generation = store.begin_generation(Work(run), GenerationStart(entry.id, (1, 2), 1))
             store.add_units(generation, variants[number % ANSWER_VARIANTS])
-            store.end_generation(generation, GenerationEnd(b"A", "end", "fenced", "complete", None, 0.1, 0.2))
-        store.release(run, "finished")
+            store.end_generation(generation, GenerationEnd(b"", "end", "fenced", "complete", None, 0.1, 0.2))
+        store.release(Work(run), "finished")
 
 
 def _drawn_units(random: Random) -> list[UnitRecord]:
@@ -121,7 +129,7 @@ def _drawn_unit(random: Random, kind: str, index: int, status: str) -> UnitRecor
     values = tuple(unit_confidences(logs, [random.expovariate(1.0) for _ in logs]).values())
     line = index // LINE if kind == "atom" else index
     reference = "A" if status == "correct" else "C"
-    return UnitRecord(kind, index, line, "A", reference, status, index, index + 1, index, index + 1, values)
+    return UnitRecord(kind, index, line, "A", reference, status, None, None, None, None, values)
 
 
 # --- from outside ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from salt_tui.app.atom_sentence import fit
 from salt_tui.app.live_lines import two_rows
 from salt_tui.app.terminal import DESIGN_WIDTH
-from salt_tui.store.records import RESUMABLE
+from salt_tui.store.records import RESUMABLE, Work
 from salt_tui.store.results import RunListing
 from salt_tui.store.store import open_store
 from salt_tui.visible_text import visible
@@ -134,4 +134,4 @@ def why_not(what: str, run: int, state: str) -> str:
 def delete(database: Path, run: int) -> None:
     """Delete a run; raises `StoreError`, also where a live process computes it."""
     with open_store(database) as store:
-        store.delete_run(run)
+        store.delete_work(Work(run))

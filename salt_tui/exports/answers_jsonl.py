@@ -56,7 +56,10 @@ def _token(token: StoredToken) -> dict[str, Any]:
         "byte_end": record.end,
         "log_probability": record.log_probability,
         "entropy": record.entropy,
-        "alternatives": list(zip(record.alternatives, record.alternative_log_probabilities, strict=True)),
+        "alternatives": [
+            (name if isinstance(name, int) else name.decode(errors="replace"), value)
+            for name, value in zip(record.alternatives, record.alternative_log_probabilities, strict=True)
+        ],
         "forced": record.forced,
     }
 

@@ -26,7 +26,7 @@ from salt_tui.runner.opened_model import answer_jobs, context_options, load_mode
 from salt_tui.runner.plan import RunPlan, SamplingPlan, TaskPlan, canonical_json
 from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
 from salt_tui.runner.request import EngineOptions
-from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord
+from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, Work
 from salt_tui.store.store import Store, open_store
 from salt_tui.usage_error import UsageError
 from tasks.parameters import level_parameters
@@ -180,15 +180,17 @@ class Benchmark:
         plan = RunPlan("0" * 64, None, {}, DATE, 0, len(ids), (task,), sampling, context, width)
         name, path, info = self._resolved.name, str(self._resolved.path), self.info
         model = ModelRecord(
-            "0" * 64, name, path, info.file_bytes, info.description, info.architecture, info.quantisation,
+            "bench", None, name, path, info.file_bytes, info.description, info.architecture, info.quantisation,
             info.parameters, info.vocabulary_size, info.trained_context, None, "{}",
         )  # fmt: skip
         records = [
             ProblemRecord(TASK, number, problem.id, "easy", 0, "regular", problem.text, problem.reference, 0, 0)
             for number, problem in enumerate(problems)
         ]
-        run = store.create_run(model, (), RunRecord(canonical_json(plan), "", "{}", "", None, ()), records)
-        store.claim(run)
+        run = store.create_run(
+            model, self._vocabulary, RunRecord(canonical_json(plan), "", "{}", "", None, ()), records
+        )
+        store.claim(Work(run))
         pending = tuple(store.pending_problems(run))
         encoded = {(TASK, item.problem.content_id): prompts[item.problem.position] for item in pending}
         jobs = answer_jobs(plan, pending, encoded, ReplyReading(self._vocabulary, thinking_open=False))

@@ -1,25 +1,26 @@
-"""Signs of life of the process that owns a run."""
+"""Signs of life of the process that owns a run or study."""
 
 from __future__ import annotations
 
 import time
 
+from salt_tui.store.records import Work
 from salt_tui.store.store import Store
 
 HEARTBEAT_SECONDS = 5.0
 
 
 class Heartbeat:
-    """Keeps the lease on a claimed run alive, however often it is asked to.
+    """Keeps the lease on a claimed run or study alive, however often it is asked to.
 
     Args:
         store: holds the lease.
-        run: the claimed run.
+        work: the claimed run or study.
     """
 
-    def __init__(self, store: Store, run: int) -> None:
+    def __init__(self, store: Store, work: Work) -> None:
         self._store = store
-        self._run = run
+        self._work = work
         self._last = time.monotonic()
 
     def beat(self) -> None:
@@ -27,4 +28,4 @@ class Heartbeat:
         now = time.monotonic()
         if now - self._last >= HEARTBEAT_SECONDS:
             self._last = now
-            self._store.heartbeat(self._run)
+            self._store.heartbeat(self._work)

@@ -29,7 +29,7 @@ from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Attempt, Emit, Ending, Job, Output
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.watchdog import Watchdog
-from salt_tui.store.records import RunState
+from salt_tui.store.records import GenerationStart, RunState, Work
 from salt_tui.store.store import Store, StoreError
 
 FLUSH_SECONDS = 0.18
@@ -117,7 +117,7 @@ class Loop:
         self._computed = ready.computed
         self._cancelled = 0
         self._failure: str | None = None
-        self._heartbeat = Heartbeat(ready.store, ready.run)
+        self._heartbeat = Heartbeat(ready.store, Work(ready.run))
         self._watchdog = Watchdog(clock)
         self._suspended = False
 
@@ -148,7 +148,7 @@ class Loop:
             state: RunState = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             # A full disk refuses this too; closing the store then frees the run for this process, its end for others.
             with contextlib.suppress(StoreError):
-                self._store.release(self._ready.run, state, str(error) or None)
+                self._store.release(Work(self._ready.run), state, str(error) or None)
             raise
         finally:
             # The engine may outlive the run and its lease.
@@ -186,7 +186,10 @@ class Loop:
         self._engine.submit(job.request(generation))
 
     def _begin(self, job: Job, number: int) -> int:
-        generation = self._store.begin_generation(job.name.problem, job.prompt.prompt, job.prompt.preamble, number)
+        generation = self._store.begin_generation(
+            Work(self._ready.run),
+            GenerationStart(job.name.problem, job.prompt.prompt, job.prompt.preamble, number),
+        )
         attempt = job.begin(Output(self._store, self._emit, generation), number)
         self._flights[generation] = _Flight(job, attempt, number, time.monotonic())
         return generation
@@ -320,12 +323,12 @@ class Loop:
         if provenance is None or not provenance.model.was_written_to(self._heartbeat.beat):
             return
         reason = "another model was written into the model's file while it was in use"
-        changed = provenance.store_as_not_exact(self._store, self._ready.run, reason)
+        changed = provenance.store_as_not_exact(self._store, Work(self._ready.run), reason)
         self._emit(Notice(changed.warnings[-1]))
 
     def _end(self, state: RunState, message: str | None) -> str:
         self._store.flush()
         self._mark_when_model_was_written_to()
-        self._store.release(self._ready.run, state, message)
+        self._store.release(Work(self._ready.run), state, message)
         self._emit(RunEnded(self._ready.run, state, message))
         return state

@@ -20,7 +20,7 @@ from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json,
 from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
-from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord
+from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, Work
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.usage_error import UsageError
 from tasks.answer import split_reference
@@ -122,7 +122,7 @@ def _prepare(
             for position, problem in enumerate(task.problems)
         ],
     )
-    store.claim(run)
+    store.claim(Work(run))
     return make_ready(
         run, plan, store, model, _prompts_by_problem(drawn), Provenance(identity, environment, warnings), emit
     )
@@ -192,6 +192,7 @@ def _exactness_warnings(environment: Environment) -> tuple[str, ...]:
 
 def _model_record(resolved: ResolvedModel, info: ModelInfo, sha256: str) -> ModelRecord:
     return ModelRecord(
+        identity=sha256,
         sha256=sha256,
         name=resolved.name,
         path=str(resolved.path),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from salt_tui.runner.model_identity import ModelIdentity
 from salt_tui.runner.plan import Environment, canonical_json, content_hash
+from salt_tui.store.records import Work
 from salt_tui.store.store import Store
 
 
@@ -23,12 +24,12 @@ class Provenance:
     environment: Environment
     warnings: tuple[str, ...]
 
-    def store_as_not_exact(self, store: Store, run: int, reason: str) -> Provenance:
+    def store_as_not_exact(self, store: Store, work: Work, reason: str) -> Provenance:
         """Write that numbers may differ from what they would have been, and return what rests on it now.
 
         Args:
-            store: holds the run.
-            run: its number.
+            store: holds the run or study.
+            work: the run or study.
             reason: one line.
         """
         changed = replace(
@@ -37,5 +38,5 @@ class Provenance:
             warnings=(*self.warnings, f"not exact: {reason}"),
         )
         text = canonical_json(changed.environment)
-        store.update_environment(run, text, content_hash(text), False, changed.warnings)
+        store.update_environment(work, text, content_hash(text), False, changed.warnings)
         return changed

@@ -22,7 +22,7 @@ from salt_tui.runner.prompting import EncodedProblem, encode_problems
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import EngineOptions, check_engine_options, method_of
 from salt_tui.store.queries import open_queries
-from salt_tui.store.records import PendingProblem, ProblemRecord
+from salt_tui.store.records import PendingProblem, ProblemRecord, Work
 from salt_tui.store.results import StoredRun
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.usage_error import UsageError
@@ -61,8 +61,8 @@ def prepare_resume(
     resolved = resolve_stored(ResolvedModel.from_json(stored.model.entry))
     store = open_store(database)
     try:
-        store.claim(stored.run)
-        heartbeat = Heartbeat(store, stored.run)
+        store.claim(Work(stored.run))
+        heartbeat = Heartbeat(store, Work(stored.run))
         engine = open_engine(resolved, log or new_engine_log_path())
         try:
             engine.call_while_waiting(heartbeat.beat)
@@ -135,7 +135,9 @@ def _check_environment(
         return replace(provenance, environment=began)
     if not allowed:
         raise EnvironmentChangedError(stored.run, found)
-    return provenance.store_as_not_exact(store, stored.run, f"resumed in another environment ({'; '.join(found)})")
+    return provenance.store_as_not_exact(
+        store, Work(stored.run), f"resumed in another environment ({'; '.join(found)})"
+    )
 
 
 def environment_differences(began: Environment, current: Environment) -> tuple[str, ...]:
@@ -191,6 +193,7 @@ def _stored_prompts(database: Path, run: int) -> dict[tuple[str, str], tuple[Pro
                 finished[problem.task] += 1
             if answer.generation is None or finished[problem.task] > COMPARED_PROMPTS:
                 continue
-            prompt = EncodedProblem(queries.prompt(answer.generation), answer.preamble or 0)
-            prompts[problem.task, problem.content_id] = problem, prompt
+            ids = queries.prompt(answer.generation)
+            if ids is not None:
+                prompts[problem.task, problem.content_id] = problem, EncodedProblem(ids, answer.preamble or 0)
     return prompts

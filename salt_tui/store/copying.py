@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from salt_tui.store import migrations
 from salt_tui.store.errors import explain
+from salt_tui.store.lease import WITHOUT_LEASE
 from salt_tui.store.queries import Queries
 
-_COPIED_WITH_RUN = (
-    ("model", "id = (SELECT model FROM source.run WHERE id = :run)"),
-    ("vocabulary", "model = (SELECT model FROM source.run WHERE id = :run)"),
+_MODELS = "(SELECT model FROM source.run WHERE id = :run UNION SELECT model FROM source.study WHERE run = :run)"
+_COPIES = (
+    ("model", f"id IN {_MODELS}"),
+    ("vocabulary", f"model IN {_MODELS}"),
     ("run", "id = :run"),
+    ("study", "run = :run AND state <> 'deleted'"),
     ("problem", "run = :run"),
-    ("generation", "problem IN (SELECT id FROM source.problem WHERE run = :run)"),
+    (
+        "generation",
+        "problem IN (SELECT id FROM source.problem WHERE run = :run)"
+        " AND (study IS NULL OR study IN (SELECT id FROM main.study))",
+    ),
+    ("token", "generation IN (SELECT id FROM main.generation)"),
+    ("unit", "generation IN (SELECT id FROM main.generation)"),
+    ("signal", "run = :run AND (study IS NULL OR study IN (SELECT id FROM main.study))"),
+    ("activation", "study IN (SELECT id FROM main.study)"),
+    ("intervention", "study IN (SELECT id FROM main.study)"),
 )
-_COPIED_WITH_GENERATION = ("token", "unit", "probe", "intervention")
+"""Tables in an order in which no row comes before what it refers to, and which of their rows belong to a run."""
 
 
 def copy_run(queries: Queries, run: int, path: Path) -> None:
-    """Write a run with its model, problems, answers, tokens and units to a new database file.
+    """Write a run with its model, problems, answers, studies and all that hangs on them to a new file.
 
     Args:
         queries: the database to read.
         run: the run's number.
-        path: of the new file; a lease of the run is not copied, and ``running`` becomes ``interrupted``.
+        path: of the new file; a lease is not copied, and ``running`` becomes ``interrupted``.
 
     Raises:
         StoreError: the file cannot be written.
@@ -43,16 +54,10 @@ def _copy(source: Path, run: int, path: Path) -> None:
         migrations.apply(connection)
         connection.execute("ATTACH ? AS source", (f"{source.absolute().as_uri()}?mode=ro",))
         connection.execute("BEGIN IMMEDIATE")
-        for table, condition in _copies():
+        for table, condition in _COPIES:
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE {condition}", {"run": run})
-        connection.execute(
-            "UPDATE run SET state = iif(state = 'running', 'interrupted', state), lease_pid = NULL,"
-            " lease_host = NULL, lease_process_start = NULL, lease_heartbeat = NULL"
-        )
+        for table in ("run", "study"):
+            connection.execute(
+                f"UPDATE {table} SET state = iif(state = 'running', 'interrupted', state), {WITHOUT_LEASE}"
+            )
         connection.execute("COMMIT")
-
-
-def _copies() -> Iterator[tuple[str, str]]:
-    yield from _COPIED_WITH_RUN
-    for table in _COPIED_WITH_GENERATION:
-        yield table, "generation IN (SELECT id FROM main.generation)"

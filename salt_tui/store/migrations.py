@@ -38,6 +38,18 @@ def version(connection: sqlite3.Connection) -> int:
     return int(found)
 
 
+def is_of_this_text(connection: sqlite3.Connection) -> bool:
+    """Say whether the first schema of a file was made from the text that this program knows; one of version 0 was not.
+
+    Files from before the text was remembered have no such column.
+    """
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(schema_version)")]
+    if "schema_hash" not in columns:
+        return False
+    found = connection.execute("SELECT schema_hash FROM schema_version WHERE version = 1").fetchone()
+    return found is not None and found[0] == schema.SCHEMA_HASH
+
+
 def apply(connection: sqlite3.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> list[str]:
     """Apply what is missing, each migration in its own transaction, and return the names of those applied.
 
@@ -77,14 +89,20 @@ def _apply_one(database: Database, number: int, migration: Migration) -> None:
     if number == 1:
         connection.execute(
             "CREATE TABLE schema_version"
-            " (version INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, applied_at TEXT NOT NULL) STRICT"
+            " (version INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, applied_at TEXT NOT NULL, schema_hash TEXT)"
+            " STRICT"
         )
     migration(database)
     if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
         raise sqlite3.IntegrityError(f"migration {migration.__name__} broke a foreign key")
     connection.execute(
-        "INSERT INTO schema_version (version, name, applied_at) VALUES (?, ?, ?)",
-        (number, migration.__name__, datetime.now(UTC).isoformat(timespec="milliseconds")),
+        "INSERT INTO schema_version (version, name, applied_at, schema_hash) VALUES (?, ?, ?, ?)",
+        (
+            number,
+            migration.__name__,
+            datetime.now(UTC).isoformat(timespec="milliseconds"),
+            schema.SCHEMA_HASH if number == 1 else None,
+        ),
     )
 
 

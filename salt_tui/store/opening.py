@@ -185,6 +185,11 @@ def _check_version(connection: sqlite3.Connection, path: Path, *, allow_older: b
         raise StoreError(
             f"{path} was written by a newer salt-tui (schema {found}, this one knows {known}); update salt-tui"
         )
+    if not migrations.is_of_this_text(connection):
+        raise StoreError(
+            f"{path} was made by another development version of salt-tui, whose tables differ from this one's; it was"
+            " left as it is; move it away or choose another file with --db, and run again"
+        )
     if found < known and not allow_older:
         raise StoreError(
             f"{path} was written by an older salt-tui (schema {found}); `salt-tui run` or `resume` on it updates it"

@@ -4,13 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, RunState, TokenRecord
+from salt_tui.store.records import (
+    ModelRecord,
+    ProblemRecord,
+    Role,
+    RunRecord,
+    RunState,
+    SignalKind,
+    Statistics,
+    StudyKind,
+    StudyRecord,
+    TokenRecord,
+    Work,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class StudyListing:
+    """One line of the list of studies; the attributes are those of `RunListing`."""
+
+    work: Work
+    kind: StudyKind
+    state: RunState
+    message: str | None
+    created_at: str
+    finished_at: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +49,15 @@ class RunListing:
         state: as stored, but ``interrupted`` for a ``running`` run whose process is gone.
         created_at, finished_at: ISO 8601, UTC.
         answers_done, answers: finished answers, and all that the plan asks for.
-        atoms, correct: generated and correct atoms of the finished answers that count (spec 2).
+        atoms, correct: generated and correct atoms of the finished answers that count.
         precision: mean over the tasks with an atom of their share of correct atoms, each task equal, as in the
             report; None without an atom.
         exact: result of the exactness check, None when not checked.
+        shots, seed, sampling, width: as the plan says: worked examples, seed of the problems, how tokens are chosen,
+            sequences decoded at once; None where it says nothing.
+        statistics: what the numbers of a token rest on.
+        note: the user's, None without one.
+        studies: oldest first.
     """
 
     run: int
@@ -46,19 +75,42 @@ class RunListing:
     correct: int
     precision: float | None
     exact: bool | None
+    shots: int | None
+    seed: int | None
+    sampling: Mapping[str, Any] | None
+    width: int | None
+    statistics: Statistics
+    note: str | None
+    studies: tuple[StudyListing, ...]
+    plan_hash: str
+    environment_hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run with everything that ``run`` and ``model`` hold of it."""
+    """A run with everything that ``run`` and ``model`` hold of it; plan and environment are JSON objects."""
 
     run: int
     state: RunState
     message: str | None
     created_at: str
     finished_at: str | None
+    note: str | None
     model: ModelRecord
     record: RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study with everything that ``study`` and ``model`` hold of it; plan and environment are JSON objects."""
+
+    work: Work
+    state: RunState
+    message: str | None
+    created_at: str
+    finished_at: str | None
+    model: ModelRecord
+    record: StudyRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +202,55 @@ class StoredAnswer:
     error: str | None
     prompt_seconds: float | None
     decode_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGeneration:
+    """A generation that has begun, without its tokens and units.
+
+    Attributes:
+        id: its number.
+        problem_id: the row in ``problem``.
+        task, position: of that problem.
+        parent: the generation that it goes on from or asks about, None where there is none.
+        number: which sample, branch or question it is.
+        reply: bytes, None until it is finished, as are ``stop_reason``, ``extraction`` and ``answer_status``; the
+            latter two are None for a question or a walk.
+    """
+
+    id: int
+    problem_id: int
+    task: str
+    position: int
+    role: Role
+    parent: int | None
+    number: int
+    attempt: int
+    revision: int
+    preamble: int
+    reply: bytes | None
+    stop_reason: str | None
+    extraction: str | None
+    answer_status: str | None
+    error: str | None
+    prompt_seconds: float | None
+    decode_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignalName:
+    """A signal that a run or study gives about the answers of a run.
+
+    Attributes:
+        work: who gives it.
+        kinds: of what there are values.
+        shown: what to call it: ``name``, or ``name@RUN.K`` where the name alone says too little.
+    """
+
+    name: str
+    work: Work
+    kinds: tuple[SignalKind, ...]
+    shown: str
 
 
 @dataclass(frozen=True, slots=True)

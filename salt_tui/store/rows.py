@@ -3,30 +3,77 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
-from math import isfinite
-from typing import Any, TypeAlias
+from math import frexp, isfinite
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from salt_tui.store.errors import StoreFailure
-from salt_tui.store.records import GenerationEnd, ProblemRecord, TokenRecord, UnitRecord
+from salt_tui.store.records import (
+    ActivationRecord,
+    GenerationEnd,
+    InterventionRecord,
+    Message,
+    ProblemRecord,
+    SignalRecord,
+    TokenRecord,
+    UnitRecord,
+    Work,
+)
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
+from salt_tui.store.stored_values import Place
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Row: TypeAlias = "tuple[int | float | str | bytes | None, ...]"
 
 PROBLEM_FIELDS = tuple(field.name for field in fields(ProblemRecord))
-TOKEN_COLUMNS = "position, id, byte_start, byte_end, log_probability, entropy, alternatives, forced"
+TOKEN_COLUMNS = "position, id, bytes, byte_start, byte_end, log_probability, entropy, alternatives, forced"
 UNIT_COLUMNS = (
     'kind, "index", line, text, reference, status, token_start, token_end, byte_start, byte_end, '
     + ", ".join(CONFIDENCE_COLUMNS)
 )
 
 
-def problem_record(row: Sequence[Any]) -> ProblemRecord:
-    """Return the record of a row of ``problem`` with the columns of `PROBLEM_FIELDS`."""
+def problem_row(run: int, problem: ProblemRecord) -> Row:
+    """Return the row of a problem: its run, then the columns of `PROBLEM_FIELDS`."""
+    # A seed has 64 bits without sign, one more than SQLite's integers.
+    texts = {
+        "seed": str(problem.seed),
+        "choices": _json(problem.choices),
+        "slices": _json(dict(problem.slices)),
+        "messages": _json([{"role": message.role, "content": message.content} for message in problem.messages]),
+    }
+    return (run, *(texts[name] if name in texts else getattr(problem, name) for name in PROBLEM_FIELDS))
+
+
+def _json(value: Sequence[Any] | Mapping[str, str]) -> str | None:
+    return json.dumps(value, ensure_ascii=False) if value else None
+
+
+def problem_record(row: Sequence[Any], place: Place) -> ProblemRecord:
+    """Return the record of a row of ``problem`` with the columns of `PROBLEM_FIELDS`.
+
+    Raises:
+        StoreError: a column holds what no program of ours writes.
+    """
     values = dict(zip(PROBLEM_FIELDS, row, strict=True))
-    return ProblemRecord(**(values | {"seed": int(values["seed"])}))
+    values["seed"] = place.read("seed", values["seed"], int)
+    values["choices"] = () if values["choices"] is None else place.texts("choices", values["choices"])
+    values["slices"] = () if values["slices"] is None else place.read("slices", values["slices"], _slices)
+    values["messages"] = () if values["messages"] is None else place.read("messages", values["messages"], _messages)
+    return ProblemRecord(**values)
+
+
+def _slices(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(value)) for name, value in json.loads(text).items())
+
+
+def _messages(text: str) -> tuple[Message, ...]:
+    return tuple(Message(str(message["role"]), str(message["content"])) for message in json.loads(text))
 
 
 def token_row(generation: int, token: TokenRecord) -> Row:
@@ -46,24 +93,43 @@ def token_row(generation: int, token: TokenRecord) -> Row:
             f" {len(log_probabilities)} log-probabilities; the row was refused"
         )
     # One sum finds any NaN or infinity, because log-probabilities have one sign and cannot cancel.
-    if not (isfinite(token.log_probability) and isfinite(token.entropy) and isfinite(sum(log_probabilities))):
+    numbers = (token.log_probability, token.entropy or 0.0, sum(log_probabilities))
+    if not all(map(isfinite, numbers)):
         raise StoreFailure(
             f"token {token.position} of generation {generation} has a number that is not finite; the row was refused"
         )
-    values: list[int | float] = [0] * (2 * len(ids))
-    values[0::2] = ids
-    values[1::2] = log_probabilities
     return (
         generation,
         token.position,
         token.id,
+        token.piece,
         token.start,
         token.end,
         token.log_probability,
         token.entropy,
-        _alternatives_format(len(ids)) % tuple(values),
+        _alternatives_text(ids, log_probabilities),
         int(token.forced),
     )
+
+
+def _alternatives_text(names: Sequence[int | bytes], log_probabilities: Sequence[float]) -> str:
+    if any(isinstance(name, bytes) for name in names):
+        # Engines without ids give at most 20 texts; a text need not be whole characters, so it may be a list of bytes.
+        named = [_piece_name(name) for name in names]
+        return json.dumps([[name, float(f"{value:.7g}")] for name, value in zip(named, log_probabilities, strict=True)])
+    values: list[int | float | bytes] = [0] * (2 * len(names))
+    values[0::2] = names
+    values[1::2] = log_probabilities
+    return _alternatives_format(len(names)) % tuple(values)
+
+
+def _piece_name(name: int | bytes) -> int | str | list[int]:
+    if isinstance(name, int):
+        return name
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return list(name)
 
 
 @cache
@@ -71,20 +137,36 @@ def _alternatives_format(count: int) -> str:
     return "[" + ",".join(["[%d,%.7g]"] * count) + "]"
 
 
-def token_record(row: Sequence[Any]) -> TokenRecord:
-    """Return the record of a row of `TOKEN_COLUMNS`."""
-    alternatives = json.loads(row[6])
+def token_record(row: Sequence[Any], place: Place) -> TokenRecord:
+    """Return the record of a row of `TOKEN_COLUMNS`.
+
+    Raises:
+        StoreError: the alternatives are not what `token_row` writes.
+    """
+    names, log_probabilities = place.read("alternatives", row[7], _alternatives)
     return TokenRecord(
         position=row[0],
         id=row[1],
-        start=row[2],
-        end=row[3],
-        log_probability=row[4],
-        entropy=row[5],
-        alternatives=tuple(pair[0] for pair in alternatives),
-        alternative_log_probabilities=tuple(float(pair[1]) for pair in alternatives),
-        forced=bool(row[7]),
+        start=row[3],
+        end=row[4],
+        log_probability=row[5],
+        entropy=row[6],
+        alternatives=names,
+        alternative_log_probabilities=log_probabilities,
+        forced=bool(row[8]),
+        piece=row[2],
     )
+
+
+def _alternatives(text: str) -> tuple[tuple[int | bytes, ...], tuple[float, ...]]:
+    pairs = json.loads(text)
+    return tuple(_named_piece(pair[0]) for pair in pairs), tuple(float(pair[1]) for pair in pairs)
+
+
+def _named_piece(name: int | str | list[int]) -> int | bytes:
+    if isinstance(name, int):
+        return name
+    return name.encode() if isinstance(name, str) else bytes(name)
 
 
 def unit_row(generation: int, unit: UnitRecord) -> Row:
@@ -144,11 +226,123 @@ def end_row(generation: int, end: GenerationEnd) -> Row:
     )
 
 
-def token_ids(text: str) -> tuple[int, ...]:
-    """Read token ids from the JSON array that `token_ids_text` wrote."""
-    return tuple(json.loads(text))
+def signal_row(work: Work, signal: SignalRecord) -> Row:
+    """Return the row of one signal of a run or study.
+
+    Raises:
+        StoreFailure: a value that is NaN or infinite, or neither value nor reason.
+    """
+    what = f"{signal.name} of {signal.kind} {signal.index} of generation {signal.generation}"
+    if signal.value is not None and not isfinite(signal.value):
+        raise StoreFailure(f"{what} is {signal.value}; the row was refused")
+    if signal.value is None and signal.reason is None:
+        raise StoreFailure(f"{what} has neither a value nor a reason; the row was refused")
+    return (
+        work.run,
+        work.study,
+        signal.generation,
+        signal.kind,
+        signal.index,
+        signal.name,
+        signal.value,
+        signal.reason,
+    )
 
 
-def token_ids_text(ids: Sequence[int]) -> str:
+def activation_row(study: int, activation: ActivationRecord) -> Row:
+    """Return the row of one activation: 16-bit floats, little-endian, times a power of two.
+
+    The power brings the largest value into [2**14, 2**15): residual streams go beyond 65,504, the largest 16-bit
+    float, and a power of two adds no error of its own.
+
+    Raises:
+        StoreFailure: a value that is NaN or infinite, or no value.
+    """
+    import numpy as np
+
+    vector = np.asarray(activation.vector, dtype=np.float64)
+    largest = float(np.max(np.abs(vector), initial=0.0))
+    if vector.ndim != 1 or not vector.size or not isfinite(largest):
+        raise StoreFailure(
+            f"the activation of layer {activation.layer} for {activation.kind} {activation.index} of generation"
+            f" {activation.generation} is empty or not finite; the row was refused"
+        )
+    scale = 2.0 ** (frexp(largest)[1] - 15) if largest else 1.0
+    return (
+        study,
+        activation.generation,
+        activation.kind,
+        activation.index,
+        activation.layer,
+        activation.positions,
+        scale,
+        (vector / scale).astype("<f2").tobytes(),
+    )
+
+
+def activation_vector(scale: float, vector: bytes) -> NDArray[np.float32]:
+    """Return what `activation_row` stored, shape ``(width,)``."""
+    import numpy as np
+
+    return (np.frombuffer(vector, dtype="<f2").astype(np.float64) * scale).astype(np.float32)
+
+
+def intervention_row(study: int, branch: InterventionRecord) -> Row:
+    """Return the row of one intervention.
+
+    Raises:
+        StoreFailure: a number that is NaN or infinite.
+    """
+    numbers = (
+        branch.treatment_global,
+        branch.treatment_local,
+        branch.correct_before,
+        branch.correct_before_local,
+        branch.log_probability_reference,
+    )
+    if not all(value is None or isfinite(value) for value in numbers):
+        raise StoreFailure(
+            f"the intervention of generation {branch.generation} has a number that is not finite; the row was refused"
+        )
+    return (
+        branch.generation,
+        study,
+        branch.answer,
+        branch.target,
+        branch.variant,
+        branch.direction,
+        json.dumps(branch.edits, ensure_ascii=False) if branch.edits else "[]",
+        branch.treatment_global,
+        branch.treatment_local,
+        branch.length,
+        branch.correct_before,
+        branch.correct_before_local,
+        None if branch.outcome is None else int(branch.outcome),
+        branch.log_probability_reference,
+        branch.reason,
+    )
+
+
+INTERVENTION_COLUMNS = (
+    "generation, answer, target, variant, direction, edits, treatment_global, treatment_local, length, correct_before,"
+    " correct_before_local, outcome, log_probability_reference, reason"
+)
+
+
+def intervention_record(row: Sequence[Any], place: Place) -> InterventionRecord:
+    """Return the record of a row of `INTERVENTION_COLUMNS`.
+
+    Raises:
+        StoreError: the edits are not what `intervention_row` writes.
+    """
+    outcome = None if row[11] is None else bool(row[11])
+    return InterventionRecord(*(*row[:5], place.read("edits", row[5], _edits), *row[6:11], outcome, *row[12:]))
+
+
+def _edits(text: str) -> tuple[tuple[int, str], ...]:
+    return tuple((int(index), str(atom)) for index, atom in json.loads(text))
+
+
+def token_ids_text(ids: Sequence[int] | None) -> str | None:
     """Write token ids as a JSON array without spaces: about six bytes an id, as small as a blob and readable."""
-    return json.dumps(list(ids), separators=(",", ":"))
+    return None if ids is None else json.dumps(list(ids), separators=(",", ":"))

@@ -64,8 +64,8 @@ def answer_units(path: Path, run: int, *, finished_only: bool = False) -> Iterat
             answers = connection.execute(
                 "SELECT generation.id, problem.task, problem.position, generation.answer_status,"
                 " (SELECT count(*) FROM token WHERE token.generation = generation.id) FROM problem"
-                f" JOIN generation ON generation.problem = problem.id WHERE problem.run = ? {condition}"
-                " ORDER BY problem.id",
+                " JOIN generation ON generation.problem = problem.id AND generation.study IS NULL"
+                f" WHERE problem.run = ? {condition} ORDER BY problem.id",
                 (run,),
             )
             for generation, task, position, status, tokens in answers:

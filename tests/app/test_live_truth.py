@@ -23,6 +23,7 @@ from salt_tui.app.live_state import LiveState
 from salt_tui.app.run_session import RunSession
 from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded, TokenArrived
+from salt_tui.store.records import Work
 from salt_tui.store.store import open_store
 from tests.app.conftest import request
 from tests.app.pilot import drive, screen_text, until
@@ -154,7 +155,7 @@ def test_a_run_that_another_process_computes_offers_no_resume(stored: Path) -> N
     with sqlite3.connect(stored) as connection:
         connection.execute("UPDATE run SET state = 'interrupted', finished_at = NULL")
     with open_store(stored) as store:
-        store.claim(1)
+        store.claim(Work(1))
         session = RunSession.stored(1, stored)
 
         async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:

@@ -19,6 +19,7 @@ from salt_tui.app.settings import keys_path
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import DrawingMode
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
 from salt_tui.store.store import open_store
 from tests.app.conftest import compute, request
 from tests.app.pilot import drive, screen_text, until
@@ -222,7 +223,7 @@ def test_resuming_in_another_environment_asks(script: Callable[..., Path], tmp_p
         record = queries.run_record(1).record
     with open_store(database) as store:
         elsewhere = json.dumps({**json.loads(record.environment), "python_version": "2.7.18"}, sort_keys=True)
-        store.update_environment(1, elsewhere, "elsewhere", True, ())
+        store.update_environment(Work(1), elsewhere, "elsewhere", True, ())
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         for key in ("n", "y"):

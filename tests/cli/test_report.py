@@ -196,7 +196,19 @@ def test_means_of_all_tasks_are_not_marked(database: Path, capsys: pytest.Captur
 
 def test_a_task_without_an_answer_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = ModelRecord(
-        "a" * 64, "tiny", "/models/tiny.gguf", 1000, "llama 1M Q4_1", "llama", "Q4_1", 10**6, 256, 2048, None, "{}"
+        "a" * 64,
+        "a" * 64,
+        "tiny",
+        "/models/tiny.gguf",
+        1000,
+        "llama 1M Q4_1",
+        "llama",
+        "Q4_1",
+        10**6,
+        256,
+        2048,
+        None,
+        "{}",
     )
     plan = RunRecord('{"limit": 1}', "plan-hash", "{}", "environment-hash", True, ())
     problem = ProblemRecord("maze", 0, "maze0", "easy", 1, "regular", "text", "U L", 2, 2)

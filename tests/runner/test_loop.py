@@ -38,6 +38,7 @@ from salt_tui.runner.request import EngineOptions, RunRequest
 from salt_tui.runner.restart_check import difference_after_restart
 from salt_tui.runner.resumption import environment_differences, prepare_resume
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from salt_tui.store.store import Store
 from salt_tui.usage_error import UsageError
@@ -243,9 +244,9 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
     doing = ["nothing"]
     beat, result, restart = Store.heartbeat, ModelIdentity.sha256, EngineProcess.restart
 
-    def heartbeat(self: Store, run: int) -> None:
+    def heartbeat(self: Store, work: Work) -> None:
         beats.append(doing[-1])
-        beat(self, run)
+        beat(self, work)
 
     def slow_result(self: ModelIdentity, *arguments: Callable[[], None]) -> str:
         doing.append("hash")

@@ -6,12 +6,21 @@ import os
 import signal
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from salt_tui.store.records import GenerationEnd, ModelRecord, ProblemRecord, RunRecord, TokenRecord, UnitRecord
+from salt_tui.store.records import (
+    GenerationEnd,
+    GenerationStart,
+    ModelRecord,
+    ProblemRecord,
+    RunRecord,
+    TokenRecord,
+    UnitRecord,
+    Work,
+)
 from salt_tui.store.store import Store, open_store
 
 VOCABULARY = tuple(bytes([value]) for value in range(256))
@@ -21,7 +30,19 @@ NO_CONFIDENCE = (None,) * 9
 def make_model(sha256: str = "a" * 64, name: str = "tiny") -> ModelRecord:
     """Return a model with a byte vocabulary."""
     return ModelRecord(
-        sha256, name, f"/models/{name}.gguf", 1000, "llama 1M Q4_1", "llama", "Q4_1", 1_000_000, 256, 2048, None, "{}"
+        sha256,
+        sha256,
+        name,
+        f"/models/{name}.gguf",
+        1000,
+        "llama 1M Q4_1",
+        "llama",
+        "Q4_1",
+        1_000_000,
+        256,
+        2048,
+        None,
+        "{}",
     )
 
 
@@ -51,7 +72,7 @@ def make_atom(index: int, status: str = "correct", confidence: float = 0.5) -> U
     return UnitRecord("atom", index, 0, "A", reference, status, index, index + 1, index, index + 1, values)
 
 
-def make_end(status: str = "complete", reply: bytes = b"A A A") -> GenerationEnd:
+def make_end(status: str = "complete", reply: bytes = b"") -> GenerationEnd:
     """Return the end of an answer."""
     stop = {"failed": "failed", "cancelled": "cancelled", "context_full": "context"}.get(status, "end")
     return GenerationEnd(reply, stop, "fenced", status, None, 0.1, 0.2)
@@ -118,6 +139,34 @@ def create(store: Store) -> Callable[..., int]:
 
 
 @pytest.fixture
+def begin(store: Store) -> Callable[..., int]:
+    """Give a function that begins the answer to an open problem of a run, claiming the run first when it must."""
+    claimed = set()
+
+    def begin_answer(run: int, place: int = 0, attempt: int = 1) -> int:
+        if run not in claimed:
+            claimed.add(run)
+            store.claim(Work(run))
+        problem = store.pending_problems(run)[place].id
+        return store.begin_generation(Work(run), GenerationStart(problem, (1, 2, 3), 2, attempt))
+
+    return begin_answer
+
+
+@pytest.fixture
+def finish(store: Store) -> Callable[..., None]:
+    """Give a function that ends an answer with units and as many one-byte tokens as they reach over."""
+
+    def finish_answer(generation: int, units: Sequence[UnitRecord], status: str = "complete") -> None:
+        count = max((unit.token_end or 0 for unit in units), default=0)
+        store.add_tokens(generation, [make_token(position) for position in range(count)])
+        store.add_units(generation, units)
+        store.end_generation(generation, make_end(status, b"A" * count))
+
+    return finish_answer
+
+
+@pytest.fixture
 def filled(store: Store, create: Callable[..., int]) -> int:
     """Store a claimed run of five problems and return its number.
 
@@ -125,7 +174,7 @@ def filled(store: Store, create: Callable[..., int]) -> int:
     Answer 2: cancelled, wrong 1.0.  Answer 3: begun, wrong 0.97.  Answer 4: never begun.
     """
     run = create(count=5)
-    store.claim(run)
+    store.claim(Work(run))
     pending = store.pending_problems(run)
     answers: list[tuple[list[UnitRecord], str | None]] = [
         ([make_atom(0, "correct", 0.2), make_atom(1, "wrong", 0.9), make_atom(2, "missing")], "complete"),
@@ -134,13 +183,13 @@ def filled(store: Store, create: Callable[..., int]) -> int:
         ([make_atom(0, "wrong", 0.97)], None),
     ]
     for entry, (units, status) in zip(pending, answers, strict=False):
-        generation = store.begin_generation(entry.id, (1, 2, 3), 2, 1)
+        generation = store.begin_generation(Work(run), GenerationStart(entry.id, (1, 2, 3), 2))
         store.add_tokens(generation, [make_token(position) for position in range(3)])
         store.add_units(generation, units)
         if status is None:
             store.flush()
         else:
-            store.end_generation(generation, make_end(status))
+            store.end_generation(generation, make_end(status, b"AAA"))
     return run
 
 

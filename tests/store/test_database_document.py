@@ -32,7 +32,7 @@ def test_every_table_view_and_column_is_described(connection):
         for row in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
         if not row[0].startswith("sqlite_")
     ]
-    assert len(names) == 13
+    assert len(names) == 15
     missing = []
     for name in names:
         described = set(re.findall(r"`\"?([a-z0-9_]+)\"?`", found.get(name, "")))
@@ -73,9 +73,7 @@ def test_the_calibration_error_is_the_one_counted_by_hand(connection):
     assert ece == pytest.approx((0.8 + 0.9 + 2 * 0.475) / 4)
 
 
-def test_two_runs_are_compared_by_problem(connection, store, create, atom, end):
+def test_two_runs_are_compared_by_problem(connection, create, begin, finish, atom):
     second = create(count=1)
-    generation = store.begin_generation(store.pending_problems(second)[0].id, (), 0, 1)
-    store.add_units(generation, [atom(0), atom(1), atom(2)])
-    store.end_generation(generation, end())
+    finish(begin(second), [atom(0), atom(1), atom(2)])
     assert connection.execute(QUERIES[2]).fetchall() == [("dna", "dna0", 1, 3)]

@@ -15,18 +15,19 @@ import pytest
 
 from salt_tui.store.errors import StoreFailure
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import GenerationStart, Work
 from salt_tui.store.store import StoreError, open_store
 
 WRITER = """
 import sys
-from salt_tui.store.records import GenerationEnd, TokenRecord, UnitRecord
+from salt_tui.store.records import GenerationEnd, GenerationStart, TokenRecord, UnitRecord, Work
 from salt_tui.store.store import open_store
 store = open_store(sys.argv[1])
 run = int(sys.argv[2])
-store.claim(run)
+store.claim(Work(run))
 print("claimed", flush=True)
 for entry in store.pending_problems(run):
-    generation = store.begin_generation(entry.id, (1, 2), 1, entry.attempt + 1)
+    generation = store.begin_generation(Work(run), GenerationStart(entry.id, (1, 2), 1, entry.attempt + 1))
     for position in range(10):
         store.add_tokens(generation, [TokenRecord(position, 65, position, position + 1, -0.5, 0.5, (65,) * 20,
             (-0.5,) * 20, False)])
@@ -37,7 +38,7 @@ for entry in store.pending_problems(run):
         elif position % 3 == 0:
             store.flush()
     store.end_generation(generation, GenerationEnd(b"A" * 10, "end", "fenced", "complete", None, 0.1, 0.1))
-store.release(run, "finished")
+store.release(Work(run), "finished")
 """
 
 LIMITED = """
@@ -127,22 +128,22 @@ def test_a_disk_without_space_keeps_what_was_committed_and_goes_on_when_there_is
         path = disk / "x.db"
         run = new_run(path, model, run_record, problem, 2)
         with open_store(path) as store:
-            store.claim(run)
+            store.claim(Work(run))
             first, second = (entry.id for entry in store.pending_problems(run))
-            done = store.begin_generation(first, (1,), 0, 1)
+            done = store.begin_generation(Work(run), GenerationStart(first, (1,), 0))
             store.end_generation(done, end())
-            generation = store.begin_generation(second, (1,), 0, 1)
+            generation = store.begin_generation(Work(run), GenerationStart(second, (1,), 0))
             ballast = disk / "ballast"
             ballast.write_bytes(b"x" * (disk_free(disk) - 64 * 1024))
             store.add_tokens(generation, [token(position) for position in range(20_000)])
             with pytest.raises(StoreFailure, match=r"is full|could not be written") as caught:
-                store.end_generation(generation, end())
+                store.end_generation(generation, end(reply=b"A" * 20_000))
             assert "\n" not in str(caught.value)
             assert [entry.id for entry in store.pending_problems(run)] == [second]
             ballast.unlink()
-            store.begin_generation(second, (1,), 0, 2)
+            store.begin_generation(Work(run), GenerationStart(second, (1,), 0, 2))
             store.end_generation(generation, end())
-            store.release(run, "finished")
+            store.release(Work(run), "finished")
         connection = sqlite3.connect(path)
         assert connection.execute("SELECT count(*) FROM token").fetchone() == (0,)
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -168,15 +169,15 @@ def test_a_lock_held_by_another_program_is_waited_for_and_then_one_line(path, mo
     store = open_store(path, busy_timeout=0.2)
     begin = time.monotonic()
     with pytest.raises(StoreFailure, match="locked by another program") as caught:
-        store.claim(1)
+        store.claim(Work(1))
     assert time.monotonic() - begin > 0.15, "it waited"
     assert "\n" not in str(caught.value)
     with open_queries(path) as queries:
         assert len(queries.list_runs()) == 1
     other.execute("COMMIT")
     other.close()
-    store.claim(1)
-    store.release(1, "finished")
+    store.claim(Work(1))
+    store.release(Work(1), "finished")
     store.close()
 
 
@@ -184,16 +185,20 @@ def test_a_claimed_run_waits_longer_for_a_lock_than_opening_did(path, model, run
     run = new_run(path, model, run_record, problem, 1)
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     with open_store(path, busy_timeout=0.1) as store:
-        store.claim(run)
-        generation = store.begin_generation(store.pending_problems(run)[0].id, (1,), 0, 1)
+        store.claim(Work(run))
+        generation = store.begin_generation(Work(run), GenerationStart(store.pending_problems(run)[0].id, (1,), 0))
         store.add_tokens(generation, [token(0)])
-        for write in (store.flush, lambda: store.heartbeat(run), lambda: store.end_generation(generation, end())):
+        for write in (
+            store.flush,
+            lambda: store.heartbeat(Work(run)),
+            lambda: store.end_generation(generation, end(reply=b"A")),
+        ):
             other.execute("BEGIN IMMEDIATE")
             release = threading.Timer(0.6, other.execute, ("COMMIT",))
             release.start()
             write()
             release.join()
-        store.release(run, "interrupted")
+        store.release(Work(run), "interrupted")
     other.close()
     with open_queries(path) as queries:
         assert queries.list_runs()[0].state == "interrupted"
@@ -202,12 +207,12 @@ def test_a_claimed_run_waits_longer_for_a_lock_than_opening_did(path, model, run
 def test_a_lock_that_outlasts_a_claimed_run_is_one_failure_and_the_way_out_is_short(
     path, model, run_record, problem, monkeypatch, token
 ):
-    monkeypatch.setattr("salt_tui.store.store.CLAIMED_BUSY_TIMEOUT", 1.0)
+    monkeypatch.setattr("salt_tui.store.writer.CLAIMED_BUSY_TIMEOUT", 1.0)
     run = new_run(path, model, run_record, problem, 1)
     other = sqlite3.connect(path, isolation_level=None)
     store = open_store(path, busy_timeout=0.1)
-    store.claim(run)
-    generation = store.begin_generation(store.pending_problems(run)[0].id, (1,), 0, 1)
+    store.claim(Work(run))
+    generation = store.begin_generation(Work(run), GenerationStart(store.pending_problems(run)[0].id, (1,), 0))
     store.add_tokens(generation, [token(0)])
     other.execute("BEGIN IMMEDIATE")
     begin = time.monotonic()

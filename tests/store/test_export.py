@@ -16,6 +16,7 @@ from salt_tui.exports.export import export_run
 from salt_tui.exports.formats import EXPORT_FORMATS
 from salt_tui.store.errors import StoreFailure
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
 from salt_tui.store.store import StoreError, open_store
 
 
@@ -34,12 +35,10 @@ def test_csv_has_one_row_per_atom_and_empty_cells_for_null(path, filled, tmp_pat
     assert (rows[2]["text"], rows[2]["max_probability"], rows[2]["correct"]) == ("", "", "")
 
 
-def test_csv_keeps_line_ends_inside_a_cell(path, store, create, atom, end, tmp_path):
+def test_csv_keeps_line_ends_inside_a_cell(path, create, begin, finish, atom, tmp_path):
     run = create(count=1)
-    generation = store.begin_generation(store.pending_problems(run)[0].id, (), 0, 1)
     texts = ["a\rb", "\r", "a\nb", "a\r\nb", '"', "", "a,b"]
-    store.add_units(generation, [replace(atom(place), text=text) for place, text in enumerate(texts)])
-    store.end_generation(generation, end())
+    finish(begin(run), [replace(atom(place), text=text) for place, text in enumerate(texts)])
     export_run(path, run, tmp_path / "run.csv")
     with (tmp_path / "run.csv").open(newline="") as file:
         assert [row["text"] for row in csv.DictReader(file)] == texts
@@ -56,21 +55,21 @@ def test_jsonl_has_one_answer_per_line_with_units_and_tokens(path, filled, tmp_p
     assert [len(answer["units"]) for answer in answers] == [3, 3, 1, 1, 0]
     assert [len(answer["tokens"]) for answer in answers] == [3, 3, 3, 3, 0]
     first = answers[0]
-    assert (first["model"], first["task"], first["seed"], first["reply"]) == ("tiny", "dna", str(2**64 - 1), "A A A")
+    assert (first["model"], first["task"], first["seed"], first["reply"]) == ("tiny", "dna", str(2**64 - 1), "AAA")
     assert first["units"][1]["max_probability"] == 0.9
     assert first["tokens"][0]["alternatives"] == [[65, -0.25], [66, -2.5]]
     assert answers[4]["reply"] is None
 
 
-def test_jsonl_keeps_bytes_that_are_no_characters(path, store, create, token, end, tmp_path):
+def test_jsonl_keeps_bytes_that_are_no_characters(path, store, create, begin, token, end, tmp_path):
     run = create(count=1)
-    generation = store.begin_generation(store.pending_problems(run)[0].id, (), 0, 1)
-    store.add_tokens(generation, [token(0, id=255)])
+    generation = begin(run)
+    store.add_tokens(generation, [token(0, id=97), token(1, id=255)])
     store.end_generation(generation, end(reply=b"a\xff"))
     export_run(path, run, tmp_path / "run.jsonl")
     answer = json.loads((tmp_path / "run.jsonl").read_text())
     assert (answer["reply"], answer["reply_base64"]) == ("a\ufffd", "Yf8=")
-    assert (answer["tokens"][0]["text"], answer["tokens"][0]["text_base64"]) == ("\ufffd", "/w==")
+    assert (answer["tokens"][1]["text"], answer["tokens"][1]["text_base64"]) == ("\ufffd", "/w==")
 
 
 def test_a_database_of_its_own_holds_only_that_run_and_can_be_opened(path, store, create, filled, tmp_path):
@@ -90,9 +89,9 @@ def test_a_database_of_its_own_holds_only_that_run_and_can_be_opened(path, store
     assert connection.execute("SELECT count(*) FROM model").fetchone() == (1,)
     connection.close()
     with open_store(target) as opened:
-        opened.claim(filled)
+        opened.claim(Work(filled))
         assert len(opened.pending_problems(filled)) == 2
-        opened.release(filled, "interrupted")
+        opened.release(Work(filled), "interrupted")
 
 
 @pytest.mark.parametrize("name", ["run.xlsx", "run", "run.csv.gz", ".csv"])

@@ -12,9 +12,15 @@ import pytest
 
 from salt_tui.store.errors import StoreFailure
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
 from salt_tui.store.store import StoreError, open_store
 
-CLAIM = "import sys; from salt_tui.store.store import open_store; open_store(sys.argv[1]).claim(int(sys.argv[2]))"
+CLAIM = """
+import sys
+from salt_tui.store.records import Work
+from salt_tui.store.store import open_store
+open_store(sys.argv[1]).claim(Work(int(sys.argv[2])))
+"""
 
 
 def beside(path, suffix):
@@ -38,17 +44,18 @@ def replace(path):
         ("-shm", Path.unlink, "deleted or moved away"),
     ],
 )
-def test_a_file_that_goes_away_is_noticed_by_whatever_writes_next(path, create, store, token, end, suffix, change, how):
+def test_a_file_that_goes_away_is_noticed_by_whatever_writes_next(
+    path, create, begin, store, token, end, suffix, change, how
+):
     run = create()
-    store.claim(run)
-    generation = store.begin_generation(store.pending_problems(run)[0].id, (1,), 0, 1)
+    generation = begin(run)
     store.add_tokens(generation, [token(0)])
     change(beside(path, suffix))
     writes = (
-        lambda: store.heartbeat(run),
+        lambda: store.heartbeat(Work(run)),
         store.flush,
         lambda: store.end_generation(generation, end()),
-        lambda: store.release(run, "finished"),
+        lambda: store.release(Work(run), "finished"),
         store.close,
     )
     for write in writes:
@@ -63,21 +70,20 @@ def test_a_link_that_leads_elsewhere_is_another_file(tmp_path, model, run_record
     with open_store(tmp_path / "one.db") as store:
         run = store.create_run(model(), (b"a",), run_record(), [problem(0)])
     store = open_store(tmp_path / "x.db")
-    store.claim(run)
+    store.claim(Work(run))
     (tmp_path / "x.db").unlink()
     (tmp_path / "x.db").symlink_to(tmp_path / "two.db")
     open_store(tmp_path / "two.db").close()
     with pytest.raises(StoreFailure, match="replaced by another file"):
-        store.heartbeat(run)
+        store.heartbeat(Work(run))
     with pytest.raises(StoreFailure):
         store.close()
 
 
 @pytest.mark.process
-def test_what_other_programs_may_do_to_a_file_raises_no_alarm(path, create, store, token):
+def test_what_other_programs_may_do_to_a_file_raises_no_alarm(path, create, begin, store, token):
     run = create()
-    store.claim(run)
-    generation = store.begin_generation(store.pending_problems(run)[0].id, (1,), 0, 1)
+    generation = begin(run)
     others = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('PRAGMA wal_checkpoint(TRUNCATE)')"
     for position, script in enumerate((others, others + "; c.execute('VACUUM')")):
         store.add_tokens(generation, [token(position)])
@@ -85,8 +91,8 @@ def test_what_other_programs_may_do_to_a_file_raises_no_alarm(path, create, stor
         open_queries(path).close()
         open_store(path).close()
         subprocess.run([sys.executable, "-c", script, str(path)], check=True)
-        store.heartbeat(run)
-    store.release(run, "interrupted")
+        store.heartbeat(Work(run))
+    store.release(Work(run), "interrupted")
     with open_queries(path) as queries:
         assert len(queries.tokens(generation)) == 2
 
@@ -94,10 +100,10 @@ def test_what_other_programs_may_do_to_a_file_raises_no_alarm(path, create, stor
 @pytest.fixture
 def left_over(path, model, run_record, problem, monkeypatch):
     """Store a run whose lease this process could not give back."""
-    monkeypatch.setattr("salt_tui.store.store.CLAIMED_BUSY_TIMEOUT", 0.05)
+    monkeypatch.setattr("salt_tui.store.writer.CLAIMED_BUSY_TIMEOUT", 0.05)
     store = open_store(path, busy_timeout=0.05)
     run = store.create_run(model(), (b"a",), run_record(), [problem(0)])
-    store.claim(run)
+    store.claim(Work(run))
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreFailure):
@@ -119,17 +125,17 @@ def test_a_lease_that_could_not_be_given_back_holds_up_only_other_processes(path
     )
     assert "is being computed by process" in elsewhere.stderr
     with open_store(path) as store, open_queries(path) as queries:
-        store.claim(left_over)
+        store.claim(Work(left_over))
         assert queries.list_runs()[0].state == "running"
         with open_store(path) as second, pytest.raises(StoreError, match="this very process"):
-            second.claim(left_over)
-        store.release(left_over, "finished")
+            second.claim(Work(left_over))
+        store.release(Work(left_over), "finished")
         assert queries.list_runs()[0].state == "finished"
 
 
 def test_a_run_whose_lease_could_not_be_given_back_can_be_deleted(path, left_over):
     with open_store(path) as store:
-        store.delete_run(left_over)
+        store.delete_work(Work(left_over))
     with open_queries(path) as queries:
         assert queries.list_runs() == []
 
@@ -140,11 +146,11 @@ def test_a_lease_belongs_to_one_database(tmp_path, model, run_record, problem):
         with open_store(path) as store:
             store.create_run(model(), (b"a",), run_record(), [problem(0)])
     with open_store(paths[0]) as one, open_store(paths[1]) as two:
-        one.claim(1)
-        two.claim(1)
-        two.release(1, "interrupted")
+        one.claim(Work(1))
+        two.claim(Work(1))
+        two.release(Work(1), "interrupted")
         with open_store(paths[0]) as again, pytest.raises(StoreError, match="this very process"):
-            again.claim(1)
+            again.claim(Work(1))
 
 
 def test_of_many_threads_one_gets_the_run(path, left_over):
@@ -155,7 +161,7 @@ def test_of_many_threads_one_gets_the_run(path, left_over):
         store = open_store(path)
         begin.wait()
         try:
-            store.claim(left_over)
+            store.claim(Work(left_over))
             got.append(store)
         except StoreError as error:
             refused.append(str(error))

@@ -31,8 +31,8 @@ def test_a_new_file_is_complete_marked_and_alone_in_its_new_folder(tmp_path):
     connection = sqlite3.connect(path)
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
     assert tables >= {
-        "run", "model", "vocabulary", "problem", "generation", "token", "unit", "probe", "intervention",
-        "schema_version", "atom_view", "reliability_view", "run_summary",
+        "run", "model", "vocabulary", "problem", "generation", "token", "unit", "study", "signal", "activation",
+        "intervention", "schema_version", "atom_view", "reliability_view", "run_summary",
     }  # fmt: skip
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("SELECT version, name FROM schema_version").fetchall() == [(1, "create_first_schema")]
@@ -188,12 +188,29 @@ def test_what_appears_while_the_database_is_made_is_kept(path, monkeypatch):
 def test_a_newer_schema_is_refused(path, opener):
     open_store(path).close()
     connection = sqlite3.connect(path)
-    connection.execute("INSERT INTO schema_version VALUES (99, 'from_the_future', '2030')")
+    connection.execute("INSERT INTO schema_version VALUES (99, 'from_the_future', '2030', NULL)")
     connection.commit()
     connection.close()
     with pytest.raises(StoreError, match=r"newer salt-tui \(schema 99, this one knows 1\)") as caught:
         opener(path)
     assert one_line(caught)
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.parametrize(
+    "change", ["UPDATE schema_version SET schema_hash = 'x'", "ALTER TABLE schema_version DROP COLUMN schema_hash"]
+)
+def test_a_file_of_another_development_version_is_refused_and_left_as_it_is(path, opener, change):
+    open_store(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"another development version .* move it away or choose another") as caught:
+        opener(path)
+    assert one_line(caught)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("opener", OPENERS)
@@ -263,19 +280,19 @@ def test_a_folder_without_write_permission_is_one_line_and_can_be_read():
 def test_a_migration_runs_once_and_a_failed_one_leaves_no_trace(path):
     connection = opening.connect_writer(path)
 
-    def add_note(database):
-        database.execute("ALTER TABLE run ADD COLUMN note TEXT")
+    def add_remark(database):
+        database.execute("ALTER TABLE run ADD COLUMN remark TEXT")
 
     def fail(database):
         database.execute("CREATE TABLE half (x)")
         database.execute("SELECT nonsense")
 
-    assert migrations.apply(connection, (*migrations.MIGRATIONS, add_note)) == ["add_note"]
-    assert migrations.apply(connection, (*migrations.MIGRATIONS, add_note)) == []
+    assert migrations.apply(connection, (*migrations.MIGRATIONS, add_remark)) == ["add_remark"]
+    assert migrations.apply(connection, (*migrations.MIGRATIONS, add_remark)) == []
     with pytest.raises(sqlite3.OperationalError):
-        migrations.apply(connection, (*migrations.MIGRATIONS, add_note, fail))
+        migrations.apply(connection, (*migrations.MIGRATIONS, add_remark, fail))
     names = [row[0] for row in connection.execute("SELECT name FROM schema_version ORDER BY version")]
-    assert names == ["create_first_schema", "add_note"]
+    assert names == ["create_first_schema", "add_remark"]
     assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
     assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
     connection.close()
@@ -284,10 +301,10 @@ def test_a_migration_runs_once_and_a_failed_one_leaves_no_trace(path):
 def test_an_older_schema_is_updated_by_the_writer_and_refused_by_the_reader(path, monkeypatch):
     open_store(path).close()
 
-    def add_note(database):
-        database["run"].add_column("note", str)
+    def add_remark(database):
+        database["run"].add_column("remark", str)
 
-    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, add_note))
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, add_remark))
     monkeypatch.setattr(migrations.apply, "__defaults__", (migrations.MIGRATIONS,))
     with pytest.raises(StoreError, match="older"):
         open_queries(path)
@@ -295,7 +312,7 @@ def test_an_older_schema_is_updated_by_the_writer_and_refused_by_the_reader(path
     connection = sqlite3.connect(path)
     columns = [row[1] for row in connection.execute("PRAGMA table_info(run)")]
     connection.close()
-    assert columns[-1] == "note"
+    assert columns[-1] == "remark"
 
 
 def test_every_confidence_function_has_a_column(path):

@@ -12,6 +12,8 @@ from salt_tui.store.queries import open_queries
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, UNIT_STATUSES
 from salt_tui.store.store import StoreError
 
+VOCABULARY = tuple(bytes([value]) for value in range(256))
+
 
 @pytest.fixture
 def queries(path, filled):
@@ -49,7 +51,7 @@ def test_tasks_keep_the_order_of_the_plan(store, model, run_record, problem, pat
 def test_runs_are_found_by_number_and_latest(queries, filled, create):
     newer = create(count=1)
     assert (queries.find_run("latest"), queries.find_run(str(filled))) == (newer, filled)
-    for name in ("99", "", "newest", "-1", "²", "1.0"):
+    for name in ("99", "", "newest", "-1", "²", "1."):
         with pytest.raises(StoreError, match="the last ones are 1, 2"):
             queries.find_run(name)
 
@@ -79,8 +81,8 @@ def test_units_and_tokens_come_back_as_they_were_stored(queries, filled, atom, t
     assert [(entry.piece, entry.alternative_pieces) for entry in tokens] == [(b"A", (b"A", b"B"))] * 3
 
 
-def test_alternatives_keep_seven_digits(store, create, token, path):
-    generation = store.begin_generation(store.pending_problems(create())[0].id, (), 0, 1)
+def test_alternatives_keep_seven_digits(store, create, begin, token, path):
+    generation = begin(create())
     values = (-1e-12, -0.1234567891, -12.345678912, -123456.789)
     record = token(0)
     changed = type(record)(0, 65, 0, 1, -0.1, 0.0, (65, 66, 67, 68), values, True)
@@ -92,8 +94,8 @@ def test_alternatives_keep_seven_digits(store, create, token, path):
     assert read.record.forced is True
 
 
-def test_a_token_outside_the_vocabulary_is_one_line(store, create, token, path):
-    generation = store.begin_generation(store.pending_problems(create())[0].id, (), 0, 1)
+def test_a_token_outside_the_vocabulary_is_one_line(store, create, begin, token, path):
+    generation = begin(create())
     store.add_tokens(generation, [token(0, id=4000)])
     store.flush()
     with open_queries(path) as queries, pytest.raises(StoreError, match="token 4000 of generation"):
@@ -104,10 +106,10 @@ def test_answers_include_those_not_begun(queries, filled):
     answers = queries.answers(filled)
     assert [answer.answer_status for answer in answers] == ["complete", "truncated", "cancelled", None, None]
     assert [answer.tokens for answer in answers] == [3, 3, 3, 3, 0]
-    assert (answers[0].reply, answers[0].prompt_tokens, answers[4].generation) == (b"A A A", 3, None)
+    assert (answers[0].reply, answers[0].prompt_tokens, answers[4].generation) == (b"AAA", 3, None)
     assert queries.answer(answers[1].generation) == answers[1]
     assert queries.prompt(answers[0].generation) == (1, 2, 3)
-    with pytest.raises(StoreError, match="no generation 99"):
+    with pytest.raises(StoreError, match="no answer 99"):
         queries.answer(99)
 
 
@@ -173,13 +175,11 @@ def test_reliability_view_bins_as_the_definition_says(queries, path):
 
 
 def test_edges_of_bins_belong_to_the_bin_below_and_zero_to_the_first(
-    store, model, run_record, problem, atom, end, path
+    store, begin, finish, model, run_record, problem, atom, path
 ):
     confidences = [edge / 15 for edge in range(16)] + [math.nextafter(edge / 15, 1) for edge in range(15)]
-    run = store.create_run(model(), (b"x",), run_record(), [problem(0)])
-    generation = store.begin_generation(store.pending_problems(run)[0].id, (), 0, 1)
-    store.add_units(generation, [atom(index, "correct", value) for index, value in enumerate(confidences)])
-    store.end_generation(generation, end())
+    run = store.create_run(model(), VOCABULARY, run_record(), [problem(0)])
+    finish(begin(run), [atom(index, "correct", value) for index, value in enumerate(confidences)])
     assert view(path, "SELECT bin, atoms FROM reliability_view ORDER BY bin") == [(1, 3)] + [
         (bin_number, 2) for bin_number in range(2, 16)
     ]

@@ -1,0 +1,96 @@
+"""Questions about what is said about answers: signals, activations and interventions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from salt_tui.store.errors import StoreError
+from salt_tui.store.reader import Reader
+from salt_tui.store.records import ActivationRecord, InterventionRecord, SignalKind, SignalRecord, Work
+from salt_tui.store.results import SignalName
+from salt_tui.store.rows import INTERVENTION_COLUMNS, activation_vector, intervention_record
+from salt_tui.store.schema import CONFIDENCE_COLUMNS
+
+
+class SignalQueries(Reader):
+    """Signals, activations and interventions of a run and its studies."""
+
+    def signal_names(self, run: int) -> list[SignalName]:
+        """Return which signals there are about the answers of a run, the run's own first, then by study and name."""
+        rows = self._rows(
+            "SELECT DISTINCT signal.study, study.number, signal.name, signal.kind FROM signal"
+            " LEFT JOIN study ON study.id = signal.study"
+            " WHERE signal.run = ? AND coalesce(study.state, '') <> 'deleted'"
+            " ORDER BY study.number, signal.name, signal.kind",
+            (run,),
+        )
+        kinds: dict[tuple[Work, str], list[SignalKind]] = {}
+        for study, number, name, kind in rows:
+            kinds.setdefault((Work(run, study, number), name), []).append(kind)
+        given = [name for _, name in kinds]
+        return [
+            SignalName(
+                name=name,
+                work=work,
+                kinds=tuple(found),
+                shown=name if given.count(name) == 1 and name not in CONFIDENCE_COLUMNS else f"{name}@{work}",
+            )
+            for (work, name), found in kinds.items()
+        ]
+
+    def find_signal(self, run: int, name: str) -> SignalName:
+        """Return the signal called ``name``, ``name@RUN`` or ``name@RUN.K``.
+
+        Raises:
+            StoreError: there is none, or several have that name; the message says which there are.
+        """
+        known = self.signal_names(run)
+        for signal in known:
+            if name in (signal.shown, f"{signal.name}@{signal.work}"):
+                return signal
+        listed = ", ".join((*CONFIDENCE_COLUMNS, *(signal.shown for signal in known)))
+        raise StoreError(f"unknown confidence function {name!r}; valid: {listed}")
+
+    def signals(self, run: int, name: str, kind: SignalKind) -> list[SignalRecord]:
+        """Return a signal of a run as rows, ordered by generation and index; `find_signal` says which names there are.
+
+        Raises:
+            StoreError: as `find_signal`.
+        """
+        signal = self.find_signal(run, name)
+        rows = self._rows(
+            'SELECT generation, kind, "index", name, value, reason FROM signal WHERE run = ? AND coalesce(study, 0) = ?'
+            ' AND name = ? AND kind = ? ORDER BY generation, "index"',
+            (run, signal.work.study or 0, signal.name, kind),
+        )
+        return [SignalRecord(*row) for row in rows]
+
+    def activations(
+        self, study: Work, kind: SignalKind, layer: int, positions: str = "producing"
+    ) -> Iterator[ActivationRecord]:
+        """Read the activations of one layer, ordered by generation and index, one at a time."""
+        _, rows = self._stream(
+            'SELECT generation, kind, "index", layer, positions, scale, vector FROM activation'
+            ' WHERE study = ? AND kind = ? AND layer = ? AND positions = ? ORDER BY generation, "index"',
+            (study.study, kind, layer, positions),
+        )
+        for row in rows:
+            yield ActivationRecord(*(*row[:5], activation_vector(row[5], row[6])))
+
+    def activation_layers(self, study: Work) -> list[int]:
+        """Return the layers that a study holds activations of, in order."""
+        return [
+            row[0]
+            for row in self._rows(
+                "SELECT DISTINCT layer FROM activation WHERE study = ? ORDER BY layer", (study.study,)
+            )
+        ]
+
+    def interventions(self, study: Work) -> list[InterventionRecord]:
+        """Return the branches of a study, ordered by answer, target and branch."""
+        place = self._place(study.title)
+        rows = self._rows(
+            f"SELECT {INTERVENTION_COLUMNS} FROM intervention WHERE study = ? ORDER BY answer, target, generation",
+            (study.study,),
+        )
+        return [intervention_record(row, place) for row in rows]
