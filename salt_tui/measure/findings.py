@@ -49,13 +49,17 @@ def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
     answers, answer = np.unique(columns.generation[generated], return_inverse=True)
     length = np.bincount(answer, minlength=answers.size)[answer]
     correct = columns.status[generated] == _CORRECT
+    redundant = columns.status[generated] == _REDUNDANT
     index, task = columns.index[generated], columns.task[generated]
     scores = columns.confidences[HEADLINE_FUNCTION][generated]
     scored = ~np.isnan(scores) & (columns.status[generated] != _ABSTAINED)
-    calibration = calibration_by_position(scores[scored], correct[scored], index[scored], length[scored], task[scored])
-    history = correctness_by_history(correct, index, columns.generation[generated], task, HISTORY_BINS)
+    calibration = calibration_by_position(
+        scores[scored], correct[scored], index[scored], length[scored], answer[scored], task[scored]
+    )
+    history = correctness_by_history(correct, redundant, index, answer, task, HISTORY_BINS)
+    position = correctness_by_position(correct, redundant, index, length, answer, task)
     return CourseOfAnswers(
-        correctness=_named(correctness_by_position(correct, index, length, task).rate, columns.task_names),
+        correctness=_named(position.rate, columns.task_names),
         calibration=_named(calibration, columns.task_names),
         history=_named(history, columns.task_names),
     )
