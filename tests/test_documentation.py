@@ -3,7 +3,6 @@
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,27 +150,6 @@ def project() -> dict[str, list[str]]:
 def extras() -> dict[str, list[str]]:
     """Return the optional dependencies."""
     return project()["optional-dependencies"]
-
-
-def test_the_example_task_passes_its_own_tests(tmp_path):
-    page = (ROOT / "docs" / "add_a_task.md").read_text(encoding="utf-8")
-    module, *_, tests = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
-    (tmp_path / "running_sums.py").write_text(module, encoding="utf-8")
-    (tmp_path / "test_running_sums.py").write_text(tests, encoding="utf-8")
-    (tmp_path / "conftest.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nimport tasks\ntasks.__path__.append({str(tmp_path)!r})\n",
-        encoding="utf-8",
-    )
-    (tmp_path / "pytest.ini").touch()
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
 
 
 def test_no_registry_and_no_machine_in_tracked_files():

@@ -59,6 +59,8 @@ HOSTILE = {
     "long formula": f"∧(p1, {LONG})",
     "long function": f"def {LONG}(a):\n    pass\n\nprint({LONG}())",
     "long word among integers": f"1 2 {LONG}",
+    "integer of thousands of digits": f"A=\n1 {'1' * 100_000}\nB=\n1\n2",
+    "integers and one of thousands of digits": f"1 2 {'1' * 100_000}",
     "digits of another script": "A=\n1 ٤\nB=\n1 2\n3 4",
     "empty": "",
     "half a character": "\ufffd",
