@@ -3,6 +3,8 @@
 Every number of a sequence depends on its prompt, its cut and the shape of the context only:
 
 - a preamble is evaluated in a stream of its own, cut every `Streams.chunk` tokens, and copied whole;
+- a beginning that several sequences share is computed by the first of them, as if it were alone, and then forked; the
+  others wait for it (`salt_tui.engine.trunks`);
 - the rest of each prompt is evaluated alone, cut every `Streams.chunk` tokens from the end of the preamble;
 - every answer token, forced or sampled, is appended one per step in a batch that always has one token per slot: idle
   slots are emptied and take a dummy token, so the shape of the batch never changes.
@@ -19,10 +21,11 @@ from salt_tui.engine.engine import PromptProgress, SequenceEnded, StopReason, To
 from salt_tui.engine.interruption import InterruptedWork, Interruption
 from salt_tui.engine.readouts import refusal
 from salt_tui.engine.reply import Reply, Vocabulary
-from salt_tui.engine.requests import Choice, Generate, Segment, ids_of
+from salt_tui.engine.requests import Choice, Forced, Generate, Segment, ids_of
 from salt_tui.engine.serve import Outlet
 from salt_tui.engine.statistics import Logits, Statistics
 from salt_tui.engine.streams import DecodeError, Streams
+from salt_tui.engine.trunks import Beginning, Trunks, chunk_start
 
 _DUMMY = 0
 
@@ -33,8 +36,10 @@ class _Sequence:
 
     request: Generate
     reply: Reply
-    preamble: tuple[int, ...]
+    beginning: Beginning
     held: int = 0
+    kept: bool = False
+    """Others can fork its beginning, or nobody will."""
 
 
 @dataclass(slots=True)
@@ -57,13 +62,14 @@ class _Slots:
 class Decoder:
     """Runs queued sequences on a context, one unit of work per call of `step`."""
 
-    def __init__(self, streams: Streams, vocabulary: Vocabulary, interruption: Interruption) -> None:
+    def __init__(self, streams: Streams, vocabulary: Vocabulary, interruption: Interruption, cache: int = 0) -> None:
         """Begin with empty streams.
 
         Args:
             streams: where to compute.
             vocabulary: of the model.
             interruption: asked before and during every evaluation.
+            cache: bytes of main memory for beginnings that are shared.
         """
         self._streams = streams
         self._vocabulary = vocabulary
@@ -71,15 +77,17 @@ class Decoder:
         self._statistics = Statistics(streams.vocabulary_size)
         self._slots = _Slots([None] * streams.width)
         self._preamble = _Preamble()
+        self._trunks = Trunks(streams, cache)
 
     @property
     def busy(self) -> bool:
         """Whether a sequence runs or waits."""
         return any(self._slots.running) or bool(self._slots.queue)
 
-    def forget_preamble(self) -> None:
-        """Take the store stream as empty: somebody else has used it."""
+    def forget_stores(self) -> None:
+        """Take the store streams as empty: somebody else has used them."""
         self._preamble = _Preamble()
+        self._trunks.forget_stream()
 
     def submit(self, request: Generate) -> None:
         """Queue a sequence."""
@@ -121,23 +129,80 @@ class Decoder:
 
     def _admit(self, outlet: Outlet) -> None:
         """Give the next sequence of the queue a free slot, refusing those that cannot be computed."""
-        while self._slots.queue and None in self._slots.running:
+        waiting: deque[Generate] = deque()
+        while self._slots.queue and self._slots.entering is None and None in self._slots.running:
             request = self._slots.queue.popleft()
             reason, message, reply = self._examine(request)
             if reply is None:
                 outlet.ended(SequenceEnded(request.key, reason, message))
-                continue
-            slot = self._slots.running.index(None)
-            # The last prompt token is always evaluated in the slot: its logits are the answer's first.
-            preamble = request.prompt[: min(request.preamble, len(request.prompt) - 1)]
-            self._slots.running[slot] = _Sequence(request, reply, preamble)
-            self._slots.entering = slot
-            self._streams.clear(slot)
-            if preamble != self._preamble.tokens:
-                self._streams.clear(self._streams.width)
-                self._preamble = _Preamble(preamble)
-            outlet.progress(PromptProgress(request.key, self._preamble.evaluated, len(request.prompt)))
+            elif self._has_to_wait(_beginning(request)):
+                waiting.append(request)
+            else:
+                self._enter(request, reply, outlet)
+        waiting.extend(self._slots.queue)
+        self._slots.queue = waiting
+
+    def _has_to_wait(self, wanted: Beginning) -> bool:
+        """Tell whether a running sequence is about to compute more of a beginning than is kept."""
+        computed = [
+            sequence.beginning.shared(wanted)
+            for sequence in self._slots.running
+            if sequence is not None and not sequence.kept
+        ]
+        if max(computed, default=-1) < 0:
+            return False
+        found = self._trunks.find(wanted)
+        return max(computed) > (found[1] if found is not None else -1)
+
+    def _enter(self, request: Generate, reply: Reply, outlet: Outlet) -> None:
+        """Put a sequence into a free slot, with as much of its beginning as is kept."""
+        slot = self._slots.running.index(None)
+        beginning = _beginning(request)
+        sequence = self._slots.running[slot] = _Sequence(request, reply, beginning)
+        self._streams.clear(slot)
+        if self._fork(slot, sequence, outlet):
             return
+        self._slots.entering = slot
+        if sequence.held:
+            outlet.progress(PromptProgress(request.key, sequence.held, len(request.prompt)))
+            return
+        preamble = request.prompt[: beginning.preamble]
+        if preamble != self._preamble.tokens:
+            self._streams.clear(self._streams.width)
+            self._preamble = _Preamble(preamble)
+        outlet.progress(PromptProgress(request.key, self._preamble.evaluated, len(request.prompt)))
+
+    def _fork(self, slot: int, sequence: _Sequence, outlet: Outlet) -> bool:
+        """Copy what is kept of a sequence's beginning; True when its prompt needs no evaluation then."""
+        found = self._trunks.find(sequence.beginning)
+        if found is None or not self._trunks.fork(found[0], slot):
+            return False
+        trunk, shared = found
+        prompt, walked = len(sequence.request.prompt), len(sequence.beginning.walked)
+        held = prompt + len(trunk.beginning.walked)
+        whole = len(trunk.beginning.walked) == shared
+        # What a longer beginning holds of this one needs no copy of its own.
+        sequence.kept = shared == walked
+        if shared < walked:
+            sequence.held = prompt + shared
+            sequence.reply.skip_trunk(shared + 1)
+        elif whole:
+            sequence.held = held
+            if walked:
+                sequence.reply.skip_trunk(walked)
+        elif walked:
+            sequence.held = prompt + walked - 1  # the row of logits after the last token is not kept
+            sequence.reply.skip_trunk(walked)
+        else:
+            sequence.held = chunk_start(sequence.request.prompt, sequence.beginning.preamble, self._streams.chunk)
+        if sequence.held < held:
+            self._streams.cut(slot, sequence.held)
+        if sequence.held < prompt:
+            return False
+        outlet.progress(PromptProgress(sequence.request.key, prompt, prompt))
+        if whole and shared == walked:
+            self._take([slot], trunk.logits[np.newaxis], outlet)
+        return True
 
     def _examine(self, request: Generate) -> tuple[StopReason, str, Reply | None]:
         size = self._vocabulary.size
@@ -163,16 +228,16 @@ class Decoder:
         request, store = sequence.request, self._streams.width
         try:
             with self._interruption.work(request.key):
-                if self._preamble.evaluated < len(sequence.preamble):
+                if sequence.held == 0 and self._preamble.evaluated < sequence.beginning.preamble:
                     start = self._preamble.evaluated
-                    chunk = sequence.preamble[start : start + self._streams.chunk]
+                    chunk = self._preamble.tokens[start : start + self._streams.chunk]
                     self._streams.evaluate(store, chunk, start, logits=False)
                     self._preamble.evaluated = done = start + len(chunk)
                     logits = None
                 else:
-                    if sequence.held == 0 and sequence.preamble:
+                    if sequence.held == 0 and sequence.beginning.preamble:
                         self._streams.copy(store, slot)
-                        sequence.held = len(sequence.preamble)
+                        sequence.held = sequence.beginning.preamble
                     chunk = request.prompt[sequence.held : sequence.held + self._streams.chunk]
                     last = sequence.held + len(chunk) == len(request.prompt)
                     logits = self._streams.evaluate(slot, chunk, sequence.held, logits=last)
@@ -235,11 +300,13 @@ class Decoder:
     def _take(self, slots: list[int], rows: Logits, outlet: Outlet) -> None:
         """Settle a token for each slot by its row of logits, report them together, and end what is over."""
         silent = [self._running(slot).reply.in_trunk for slot in slots]
+        for slot, in_trunk, logits in zip(slots, silent, rows, strict=True):
+            sequence = self._running(slot)
+            if in_trunk:
+                sequence.reply.skip_trunk(sequence.reply.decided + 1)
+            elif not sequence.kept:
+                self._keep(slot, sequence, logits)
         if any(silent):
-            for slot, in_trunk in zip(slots, silent, strict=True):
-                if in_trunk:
-                    reply = self._running(slot).reply
-                    reply.skip_trunk(reply.decided + 1)
             heard = [number for number, in_trunk in enumerate(silent) if not in_trunk]
             slots, rows = [slots[number] for number in heard], rows[heard]
         tokens: list[Token] = []
@@ -259,12 +326,29 @@ class Decoder:
         for slot, reason, message in over:
             self._end(slot, reason, outlet, message)
 
+    def _keep(self, slot: int, sequence: _Sequence, logits: Logits) -> None:
+        """Keep a beginning that is complete, if it is a trunk or somebody waits for its prompt."""
+        sequence.kept = True
+        beginning = sequence.beginning
+        if beginning.walked or any(beginning.same_prompt(_beginning(other)) for other in self._slots.queue):
+            self._trunks.keep(beginning, slot, logits, None)
+
     def _end(self, slot: int, reason: StopReason, outlet: Outlet, message: str | None = None) -> None:
         sequence = self._running(slot)
         self._slots.running[slot] = None
         if self._slots.entering == slot:
             self._slots.entering = None
         outlet.ended(SequenceEnded(sequence.request.key, reason, message))
+
+
+def _beginning(request: Generate) -> Beginning:
+    """Return what of a request may be shared.
+
+    The last prompt token is always evaluated in the slot: its logits are the answer's first.
+    """
+    first = request.segments[0]
+    walked = first.tokens[: request.trunk] if isinstance(first, Forced) else ()
+    return Beginning(request.prompt, min(request.preamble, len(request.prompt) - 1), walked)
 
 
 def _needs_cut(segment: Segment) -> bool:

@@ -65,6 +65,7 @@ class ContextOptions:
         key_type, value_type: ``-ctk``, ``-ctv``: ``f32 f16 bf16 q8_0 q4_0 …``.
         check: the exactness check: none, the quick one of every run, or in full.
         layers: blocks, from 0, whose activations requests may ask for; () installs nothing.
+        cache_mb: ``--cache-mb``, main memory for beginnings that requests share, in 2**20 bytes; changes no number.
     """
 
     width: int
@@ -77,6 +78,7 @@ class ContextOptions:
     value_type: str
     check: Literal["none", "quick", "full"] = "quick"
     layers: tuple[int, ...] = ()
+    cache_mb: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +196,8 @@ class Exactness:
     """Result of the exactness check: largest absolute logit difference per comparison, 0.0 when bit-identical.
 
     Attributes:
-        differences: e.g. ``{"company": 0.0}``, in full ``{"warm_cold": 0.0, "slots": 0.0, "neighbours": 0.0}``; empty
-            when not checked.
+        differences: e.g. ``{"company": 0.0}``, in full ``{"warm_cold": 0.0, "slots": 0.0, "neighbours": 0.0,
+            "fork": 0.0, "snapshot": 0.0}``; empty when not checked.
         exact: all of them are 0.0; None when not checked.
     """
 

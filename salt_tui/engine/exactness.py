@@ -1,7 +1,7 @@
 """Does a sequence's arithmetic depend on what else the run does?  Measured on the machine that runs.
 
 On CPUs with separate streams and a fixed width every difference is 0.0.  Some GPU kernels choose their way of adding
-by the shape of the whole batch; there a resumed run cannot repeat its numbers, and says so.
+by the shape of the whole batch; there a resumed run cannot repeat its numbers, and its record says so.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from salt_tui.engine.engine import INCOMPARABLE, Exactness
-from salt_tui.engine.streams import Streams
+from salt_tui.engine.engine import INCOMPARABLE, Exactness, ModelError
+from salt_tui.engine.streams import STORES, DecodeError, Streams
 
 _PREAMBLE, _OWN, _STEPS = 24, 9, 3
 _LONG = 264  # llama.cpp looks at KV cells in blocks of 256: a neighbour this long makes it look at two
@@ -36,19 +36,21 @@ def check_quickly(streams: Streams) -> Exactness:
     """Compute one short sequence twice, in two companies as different as can be; leaves all streams empty.
 
     First warm (the preamble copied) in the first slot beside idle ones, then cold in every other slot at once, beside
-    another sequence in the first.  If all logits are equal, none of what `check_exactness` compares made a difference
-    here, and the only entry is ``company``: 0.0.  Else that check is made too, to say what made it.
+    another sequence in the first; the last slot's state went through main memory.  If all logits are equal, none of
+    what `check_exactness` compares made a difference here, and the only entry is ``company``: 0.0.  Else that check is
+    made too, to say what made it.
 
     Under 60 prompt tokens and four steps: 0.3 s for the bundled model on two cores.
 
     Raises:
         DecodeError: the model cannot be evaluated at all.
+        ModelError: its logits are not numbers.
     """
     text = _text(streams, _QUICK_PREAMBLE, _QUICK_OWN, _QUICK_STEPS, _QUICK_PREAMBLE)
     try:
         alone = _compute(streams, text, (0,), copied=True)[0]
         slots = range(1, streams.width) if streams.width > 1 else (0,)
-        difference = _largest(alone, _compute(streams, text, slots, copied=False, crowded=True))
+        difference = _largest(alone, _compute(streams, text, slots, copied=False, crowded=True, restored=True))
     finally:
         _empty(streams)
     if difference == 0.0:
@@ -61,12 +63,15 @@ def check_exactness(streams: Streams) -> Exactness:
 
     - ``warm_cold``: preamble copied from its stream, against evaluated in the slot;
     - ``slots``: the same sequence in every slot at once, against alone in the first (widths above 1);
-    - ``neighbours``: the other slots idle, against full of long other sequences (widths above 1).
+    - ``neighbours``: the other slots idle, against full of long other sequences (widths above 1);
+    - ``fork``: going on, against going on in another slot from a copy that was cut back by a token;
+    - ``snapshot``: the same from a copy in main memory.
 
     About 300 prompt tokens, and 33 for every slot, with a dozen steps: 1 to 2 s for the bundled model on two cores.
 
     Raises:
         DecodeError: the model cannot be evaluated at all.
+        ModelError: its logits are not numbers.
     """
     text = _text(streams, _PREAMBLE, _OWN, _STEPS, _LONG)
     try:
@@ -75,13 +80,15 @@ def check_exactness(streams: Streams) -> Exactness:
         if streams.width > 1:
             differences["slots"] = _largest(warm, _compute(streams, text, range(streams.width), copied=True))
             differences["neighbours"] = _largest(warm, _compute(streams, text, (0,), copied=True, crowded=True))
+        for name in ("fork", "snapshot"):
+            differences[name] = _difference(warm, _branched(streams, text, in_memory=name == "snapshot"))
     finally:
         _empty(streams)
     return Exactness(differences, all(difference == 0.0 for difference in differences.values()))
 
 
 def _empty(streams: Streams) -> None:
-    for stream in range(streams.width + 1):
+    for stream in range(streams.width + STORES):
         streams.clear(stream)
 
 
@@ -99,7 +106,15 @@ def _text(streams: Streams, preamble: int, own: int, steps: int, long: int) -> _
     return _Text(ids(preamble, 5), ids(own, 300), ids(steps, 500), ids(long, 700))
 
 
-def _compute(streams: Streams, text: _Text, slots: Sequence[int], copied: bool, crowded: bool = False) -> list[_Rows]:
+def _compute(
+    streams: Streams,
+    text: _Text,
+    slots: Sequence[int],
+    *,
+    copied: bool,
+    crowded: bool = False,
+    restored: bool = False,
+) -> list[_Rows]:
     """Return, per slot in ``slots``, the logits after the prompt and after each step.
 
     Args:
@@ -109,6 +124,7 @@ def _compute(streams: Streams, text: _Text, slots: Sequence[int], copied: bool, 
         copied: its preamble comes from the store; else it is evaluated in the first of the slots, with the rest of
             the prompt, and the other slots are copies of that.
         crowded: the other slots hold other sequences; else they idle.
+        restored: where the preamble is not copied, the last slot's state goes through main memory.
     """
     store, width = streams.width, streams.width
     _empty(streams)
@@ -129,7 +145,11 @@ def _compute(streams: Streams, text: _Text, slots: Sequence[int], copied: bool, 
         logits = _last(streams, slots[0], text.own, len(text.preamble))
         for slot in slots:
             rows[slot] = [logits]
-            if slot != slots[0]:
+            if slot == slots[-1] and restored:
+                state = streams.save(slots[0])
+                streams.clear(slot)
+                _restore(streams, slot, state)
+            elif slot != slots[0]:
                 streams.copy(slots[0], slot)
     begin = len(text.preamble) + len(text.own)
     for number, token in enumerate(text.steps):
@@ -142,7 +162,60 @@ def _compute(streams: Streams, text: _Text, slots: Sequence[int], copied: bool, 
         logits_of_all = streams.advance(tokens, positions)
         for slot in slots:
             rows[slot].append(logits_of_all[slot].copy())
-    return [np.stack(rows[slot]) for slot in slots]
+    return [_checked(rows[slot]) for slot in slots]
+
+
+def _branched(streams: Streams, text: _Text, *, in_memory: bool) -> _Rows:
+    """Return what `_compute` does for the first slot, the second half of the steps from a copy in the last slot."""
+    store, slot, last = streams.width, 0, streams.width - 1
+    _empty(streams)
+    _evaluate(streams, store, text.preamble, 0)
+    streams.copy(store, slot)
+    rows = [_last(streams, slot, text.own, len(text.preamble))]
+    begin, half = len(text.preamble) + len(text.own), len(text.steps) // 2
+    for number in range(half):
+        rows.append(_step(streams, slot, text.steps[number], begin + number))
+    if in_memory:
+        state = streams.save(slot)
+        streams.clear(slot)
+        streams.clear(last)
+        _restore(streams, last, state)
+    else:
+        streams.copy(slot, store + 1)
+        streams.clear(last)
+        streams.copy(store + 1, last)
+    if streams.can_cut and half:
+        half -= 1
+        rows.pop()
+        streams.cut(last, begin + half)
+    for number in range(half, len(text.steps)):
+        rows.append(_step(streams, last, text.steps[number], begin + number))
+    return _checked(rows)
+
+
+def _step(streams: Streams, slot: int, token: int, position: int) -> _Rows:
+    """Append one token in one slot, all others idle."""
+    positions = [0] * streams.width
+    positions[slot] = position
+    for other in range(streams.width):
+        if other != slot:
+            streams.clear(other)
+    row: _Rows = streams.advance([token] * streams.width, positions)[slot].copy()
+    return row
+
+
+def _restore(streams: Streams, stream: int, state: bytearray) -> None:
+    if not streams.restore(stream, state):
+        raise DecodeError(-3)
+
+
+def _checked(rows: Sequence[_Rows]) -> _Rows:
+    """Return the rows as one array; raises `ModelError` when they are no distributions."""
+    stacked = np.stack(rows)
+    largest = stacked.max(axis=1)
+    if not np.isfinite(largest).all():
+        raise ModelError("the model's logits are not numbers: its weights are damaged, or it overflows on this device")
+    return stacked
 
 
 def _evaluate(streams: Streams, stream: int, tokens: Sequence[int], position: int) -> None:

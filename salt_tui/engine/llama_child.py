@@ -31,6 +31,7 @@ from salt_tui.engine.engine import (
     Exactness,
     LoadOptions,
     LoadProgress,
+    ModelError,
     ModelInfo,
     NextTurn,
     SequenceEnded,
@@ -123,12 +124,15 @@ class LlamaBackend:
         if options.check != "none":
             try:
                 exactness = (check_exactness if options.check == "full" else check_quickly)(streams)
+            except ModelError:
+                self._close_context()
+                raise
             except DecodeError as error:
                 self._close_context()
                 raise ContextError(f"the model cannot be evaluated: {error} ({self._log.reason()})") from error
         ids = model.vocabulary
         vocabulary = Vocabulary(ids.size, ids.end_tokens(), ids.pieces, self._sets)
-        self._decoder = Decoder(streams, vocabulary, self._interruption)
+        self._decoder = Decoder(streams, vocabulary, self._interruption, options.cache_mb << 20)
         return ContextInfo(
             width=streams.width,
             context=streams.context,
@@ -149,7 +153,7 @@ class LlamaBackend:
         if self._decoder.busy:
             raise EngineError("the speed cannot be measured beside answers")
         speed = measure_speed(self._streams, request.prompt_tokens, request.steps)
-        self._decoder.forget_preamble()
+        self._decoder.forget_stores()
         return speed
 
     def submit(self, request: Generate) -> None:

@@ -16,7 +16,7 @@ from salt_tui.engine.kv_memory import BYTES_PER_VALUE, available_memory, kv_cach
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.llama_model import LlamaModel
 from salt_tui.engine.statistics import Logits
-from salt_tui.engine.streams import DecodeError
+from salt_tui.engine.streams import STORES, DecodeError
 from salt_tui.engine.threads import suitable_threads
 
 _TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q4_0": 2, "q4_1": 3, "iq4_nl": 20, "q5_0": 6, "q5_1": 7}
@@ -58,8 +58,12 @@ def _pointer(array: npt.NDArray[Any], kind: Any) -> Any:
     return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))
 
 
+def _bytes(data: bytearray) -> Any:
+    return (ctypes.c_uint8 * len(data)).from_buffer(data)
+
+
 class LlamaStreams:
-    """One context with ``width + 1`` separate KV streams; see `Streams`."""
+    """One context with ``width + 2`` separate KV streams; see `Streams`."""
 
     def __init__(self, model: LlamaModel, options: ContextOptions, interruption: Interruption, log: LlamaLog) -> None:
         """Make the context.
@@ -99,7 +103,7 @@ class LlamaStreams:
 
     def _parameters(self, options: ContextOptions, interruption: Interruption) -> Any:
         parameters = llama_cpp.llama_context_default_params()
-        streams = options.width + 1
+        streams = options.width + STORES
         parameters.n_ctx = options.context * streams  # the library rounds each stream up, at least to 256
         parameters.n_seq_max = streams
         parameters.n_batch = max(options.batch, options.width)
@@ -136,6 +140,17 @@ class LlamaStreams:
         """Keep the first ``length`` tokens of a stream."""
         if not llama_cpp.llama_memory_seq_rm(self._memory, stream, length, -1):
             raise AssertionError("the library refused to cut a sequence back")
+
+    def save(self, stream: int) -> bytearray:
+        """Return a stream's state."""
+        state = bytearray(llama_cpp.llama_state_seq_get_size(self._context, stream))
+        written = llama_cpp.llama_state_seq_get_data(self._context, _bytes(state), len(state), stream)
+        del state[written:]
+        return state
+
+    def restore(self, stream: int, state: bytearray) -> bool:
+        """Give an empty stream a state that was saved; False when the library refuses it."""
+        return bool(llama_cpp.llama_state_seq_set_data(self._context, _bytes(state), len(state), stream))
 
     def evaluate(self, stream: int, tokens: Sequence[int], position: int, logits: bool) -> Logits | None:
         """Append at most `chunk` tokens at a position; return the logits after the last where asked."""
@@ -179,7 +194,7 @@ class LlamaStreams:
 
 def _check(options: ContextOptions) -> None:
     check_width(options.width)
-    if options.width >= _MOST_STREAMS:
+    if options.width + STORES > _MOST_STREAMS:
         raise ContextError(f"-np {options.width} is too wide: use at most {_MOST_STREAMS - 4}")
     if options.context < _SMALLEST_CONTEXT:
         raise ContextError(f"-c {options.context} is too small: use at least {_SMALLEST_CONTEXT}")
@@ -198,7 +213,9 @@ def cache_bytes(options: ContextOptions, model: LlamaModel, *, layers: int) -> i
     widths = model.kv_widths()
     if widths is None:
         return 0
-    return kv_cache_bytes(options.width + 1, options.context, layers, *widths, options.key_type, options.value_type)
+    return kv_cache_bytes(
+        options.width + STORES, options.context, layers, *widths, options.key_type, options.value_type
+    )
 
 
 def _check_memory(options: ContextOptions, model: LlamaModel) -> None:
@@ -210,7 +227,7 @@ def _check_memory(options: ContextOptions, model: LlamaModel) -> None:
         memory = None if memory is None else memory + devices
     if memory is not None and needed > memory:
         raise ContextError(
-            f"{options.width + 1} x {options.context} tokens of KV cache need {needed / 1e9:.1f} GB and "
+            f"{options.width + STORES} x {options.context} tokens of KV cache need {needed / 1e9:.1f} GB and "
             f"{memory / 1e9:.1f} GB are available: lower -c or -np, or use -ctk q8_0 -ctv q8_0"
         )
 

@@ -6,7 +6,7 @@ import time
 
 from salt_tui.engine.engine import Speed
 from salt_tui.engine.statistics import Statistics
-from salt_tui.engine.streams import Streams
+from salt_tui.engine.streams import STORES, Streams
 
 _BLOCK = 8
 """Steps timed together: alternating single steps would charge one kind with what the other does to the caches."""
@@ -23,7 +23,7 @@ def measure_speed(streams: Streams, prompt_tokens: int, steps: int) -> Speed:
     Raises:
         DecodeError: the model cannot be evaluated.
     """
-    for stream in range(streams.width + 1):
+    for stream in range(streams.width + STORES):
         streams.clear(stream)
     tokens = [7 + 61 * number % min(streams.vocabulary_size - 7, 997) for number in range(streams.context)]
     prompt_tokens = min(prompt_tokens, streams.context)
@@ -44,6 +44,6 @@ def measure_speed(streams: Streams, prompt_tokens: int, steps: int) -> Speed:
                 statistics.of(rows)
             position += 1
         seconds[number % 2].append(time.perf_counter() - begin)
-    for stream in range(streams.width + 1):
+    for stream in range(streams.width + STORES):
         streams.clear(stream)
     return Speed(prompt_tokens, prompt, tuple(seconds[0]), tuple(seconds[1]), _BLOCK)

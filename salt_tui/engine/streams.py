@@ -1,6 +1,7 @@
 """What the decoding loop needs of a computing library: separate KV streams and two ways of evaluating.
 
-Stream numbers 0 to ``width - 1`` are slots; stream ``width`` holds the preamble that slots are copied from.
+Stream numbers 0 to ``width - 1`` are slots; stream ``width`` holds the preamble that slots are copied from, and stream
+``width + 1`` the newest beginning that several sequences share.
 """
 
 from __future__ import annotations
@@ -8,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from salt_tui.engine.statistics import Logits
+
+STORES = 2
+"""Streams beside the slots."""
+
+Vectors = npt.NDArray[np.float32]
+"""Activations of one row, shape ``(layers, width of a layer)``."""
 
 
 class DecodeError(Exception):
@@ -70,6 +80,14 @@ class Streams(Protocol):
 
     def cut(self, stream: int, length: int) -> None:
         """Keep the first ``length`` tokens of a stream, which holds more."""
+        ...
+
+    def save(self, stream: int) -> bytearray:
+        """Return a stream's state."""
+        ...
+
+    def restore(self, stream: int, state: bytearray) -> bool:
+        """Give a stream, which must be empty, a state that was saved; False when that is not possible."""
         ...
 
     def evaluate(self, stream: int, tokens: Sequence[int], position: int, logits: bool) -> Logits | None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import PromptProgress, Reading, SequenceEnded, Token
+from salt_tui.engine.engine import ModelError, PromptProgress, Reading, SequenceEnded, Token
 from salt_tui.engine.exactness import check_exactness, check_quickly
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.reply import Vocabulary
 from salt_tui.engine.requests import Forced, Free, Generate, Sampling
 from salt_tui.engine.statistics import Logits
-from salt_tui.engine.streams import DecodeError
+from salt_tui.engine.streams import STORES, DecodeError
 
 pytestmark = pytest.mark.quick
 
@@ -41,7 +42,7 @@ class ListStreams:
 
     def __post_init__(self) -> None:
         """Begin empty."""
-        self.held: list[list[tuple[int, int]]] = [[] for _ in range(self.width + 1)]
+        self.held: list[list[tuple[int, int]]] = [[] for _ in range(self.width + STORES)]
 
     def clear(self, stream: int) -> None:
         """Empty a stream."""
@@ -57,6 +58,16 @@ class ListStreams:
         assert self.can_cut
         assert length < len(self.held[stream])
         del self.held[stream][length:]
+
+    def save(self, stream: int) -> bytearray:
+        """Write a stream down."""
+        return bytearray(repr(self.held[stream]).encode())
+
+    def restore(self, stream: int, state: bytearray) -> bool:
+        """Read it into an empty stream."""
+        assert self.held[stream] == []
+        self.held[stream] = ast.literal_eval(state.decode())
+        return True
 
     def evaluate(self, stream: int, tokens: Sequence[int], position: int, logits: bool) -> Logits | None:
         """Append tokens of a prompt."""
@@ -347,13 +358,54 @@ def test_an_aborted_evaluation_of_any_kind_leaves_clean_streams(call: int) -> No
 def test_the_exactness_check_finds_a_leak_and_leaves_nothing() -> None:
     streams = ListStreams(width=4, chunk=300, context=400)
     exactness = check_exactness(streams)
-    assert exactness.differences == {"warm_cold": 0.0, "slots": 0.0, "neighbours": 0.0}
+    assert exactness.differences == dict.fromkeys(("warm_cold", "slots", "neighbours", "fork", "snapshot"), 0.0)
     assert exactness.exact is True
-    assert streams.held == [[]] * 5
+    assert streams.held == [[]] * 6
     leaky = check_exactness(ListStreams(width=4, chunk=300, context=400, leak=True))
     assert leaky.exact is False
     assert leaky.differences["neighbours"] > 0
-    assert check_exactness(ListStreams(width=1, chunk=300)).differences == {"warm_cold": 0.0}
+    alone = check_exactness(ListStreams(width=1, chunk=300)).differences
+    assert alone == {"warm_cold": 0.0, "fork": 0.0, "snapshot": 0.0}
+
+
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize("fault", ["restore", "cut", "copy"])
+def test_the_exactness_check_finds_a_state_that_is_not_the_same(fault: str, width: int) -> None:
+    class Faulty(ListStreams):
+        def restore(self, stream: int, state: bytearray) -> bool:
+            super().restore(stream, state)
+            self._spoil(stream, fault == "restore")
+            return True
+
+        def cut(self, stream: int, length: int) -> None:
+            super().cut(stream, length)
+            self._spoil(stream, fault == "cut")
+
+        def copy(self, source: int, target: int) -> None:
+            super().copy(source, target)
+            self._spoil(target, fault == "copy" and source == self.width + 1)
+
+        def _spoil(self, stream: int, now: bool) -> None:
+            if now:
+                token, cut = self.held[stream][0]
+                self.held[stream][0] = (token, cut + 1)
+
+    found = check_exactness(Faulty(width=width, chunk=300, context=400))
+    assert found.exact is False
+    wrong = {name for name, difference in found.differences.items() if difference}
+    assert wrong >= {"restore": {"snapshot"}, "cut": {"fork", "snapshot"}, "copy": {"fork"}}[fault]
+    quick = check_quickly(Faulty(width=width, chunk=300, context=400))
+    assert quick.exact is (fault != "restore")
+
+
+@pytest.mark.parametrize("check", [check_exactness, check_quickly])
+def test_logits_that_are_no_numbers_are_the_models_fault(check: Callable[[ListStreams], object]) -> None:
+    class Broken(ListStreams):
+        def _logits(self, stream: int) -> Logits:
+            return np.full(VOCABULARY, np.nan, np.float32)
+
+    with pytest.raises(ModelError, match="not numbers"):
+        check(Broken(width=2, chunk=300))
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
@@ -361,11 +413,17 @@ def test_the_quick_check_finds_a_leak_and_says_where(width: int) -> None:
     streams = ListStreams(width=width, chunk=300)
     assert check_quickly(streams).differences == {"company": 0.0}
     assert streams.calls <= 9
-    assert streams.held == [[]] * (width + 1)
+    assert streams.held == [[]] * (width + STORES)
     leaky = check_quickly(ListStreams(width=width, chunk=300, context=400, leak=True))
     assert leaky.exact is False
     assert leaky.differences["company"] > 0
-    assert set(leaky.differences) == {"company", "warm_cold", *(["slots", "neighbours"] if width > 1 else [])}
+    assert set(leaky.differences) == {
+        "company",
+        "warm_cold",
+        "fork",
+        "snapshot",
+        *(["slots", "neighbours"] if width > 1 else []),
+    }
 
 
 @pytest.mark.parametrize("context", [4, 5, 30])

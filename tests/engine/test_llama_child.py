@@ -343,7 +343,7 @@ def test_the_machine_computes_exactly(loaded: Loaded, width: int) -> None:
     assert info.exactness.differences == {"company": 0.0}
     info = loaded.open(width=width, check="full")
     assert info is not None
-    names = {"warm_cold"} if width == 1 else {"warm_cold", "slots", "neighbours"}
+    names = {"warm_cold", "fork", "snapshot", *(("slots", "neighbours") if width > 1 else ())}
     assert info.exactness.differences == dict.fromkeys(names, 0.0)
     assert info.exactness.exact is True
 

@@ -1,0 +1,195 @@
+"""Beginnings that sequences share: computed once, the same numbers whatever was kept, forgotten or cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salt_tui.engine.decoding import Decoder
+from salt_tui.engine.engine import PromptProgress, Reading, SequenceEnded, Token
+from salt_tui.engine.interruption import Interruption
+from salt_tui.engine.requests import Choice, Forced, Free, Generate, Sampling
+from tests.engine.test_decoding import TOKENS, ListStreams, Recorder
+
+Said = list[Token | Reading | SequenceEnded]
+LARGE = 1 << 20
+
+
+def run(requests: Sequence[Generate], streams: ListStreams, cache: int = LARGE) -> Recorder:
+    decoder, outlet = Decoder(streams, TOKENS, Interruption(), cache), Recorder()
+    for request in requests:
+        decoder.submit(request)
+    while decoder.step(outlet):
+        pass
+    return outlet
+
+
+def said(outlet: Recorder, key: int) -> Said:
+    return [one for one in outlet.events if one.key == key and not isinstance(one, PromptProgress)]
+
+
+def alone(request: Generate, can_cut: bool = True) -> Said:
+    """Return what a sequence says on streams of its own without sharing anything."""
+    forced = replace(request, trunk=0)
+    outlet = run([forced], ListStreams(width=2, can_cut=can_cut))
+    everything = said(outlet, request.key)
+    return [one for one in everything if not isinstance(one, Token) or one.position >= request.trunk]
+
+
+def prompt(number: int, tail: int = 5) -> tuple[int, ...]:
+    return (1, 2, 3, 4, 5, *(10 + (number + place) % 30 for place in range(tail)))
+
+
+def branch(key: int, walked: tuple[int, ...], trunk: int, number: int = 0, free: int = 2) -> Generate:
+    return Generate(key, prompt(number), 5, (Forced(walked), Free(free)), Sampling(0.8, seed=key), trunk=trunk)
+
+
+PREFIX = (7, 8, 9, 11, 12, 13)
+
+
+def evaluated(streams: ListStreams) -> list[str]:
+    return [batch for batch in streams.batches if batch != "step"]
+
+
+def test_branches_of_a_trunk_evaluate_it_once_and_wait_for_it() -> None:
+    streams = ListStreams(width=4)
+    requests = [branch(key, (*PREFIX, 20 + key), len(PREFIX)) for key in range(6)]
+    outlet = run(requests, streams)
+    assert evaluated(streams) == ["4@4", "1@4", "4@0", "1@0"]
+    # Six steps for the trunk, four branches of three tokens, then two: one step fewer than tokens each.
+    assert streams.batches.count("step") == len(PREFIX) + 2 + 3 - 1
+    for request in requests:
+        assert said(outlet, request.key) == alone(request)
+
+
+def test_samples_of_one_prompt_evaluate_it_once() -> None:
+    streams = ListStreams(width=2)
+    requests = [Generate(key, prompt(0), 5, (Free(3),), Sampling(1.0, seed=key)) for key in range(5)]
+    outlet = run(requests, streams)
+    assert evaluated(streams) == ["4@2", "1@2", "4@0", "1@0"]
+    for request in requests:
+        assert said(outlet, request.key) == alone(request)
+
+
+def test_a_prompt_that_nobody_shares_is_not_kept() -> None:
+    streams = ListStreams(width=2)
+    run([Generate(key, prompt(key), 5, (Free(3),)) for key in range(4)], streams)
+    assert streams.held[3] == []
+
+
+def test_a_longer_beginning_is_cut_back_and_a_shorter_one_walked_on() -> None:
+    whole, half, other = branch(0, PREFIX, 6), branch(1, PREFIX, 3), branch(2, (*PREFIX[:4], 30, 31), 6)
+    more = branch(3, (*PREFIX, 21, 22), 8)
+    streams = ListStreams(width=1)
+    outlet = run([whole, half, other, more], streams)
+    assert evaluated(streams) == ["4@1", "1@1", "4@0", "1@0"]
+    # 6 + 1 for the first; one token again, three forced and one sampled; two walked and one sampled; two and one.
+    assert streams.batches.count("step") == 7 + (1 + 4) + (2 + 1) + (2 + 1)
+    for request in (whole, half, other, more):
+        assert said(outlet, request.key) == alone(request)
+
+
+def test_the_prompt_alone_is_found_in_a_longer_beginning_by_its_last_chunk() -> None:
+    streams = ListStreams(width=1)
+    first, second = branch(0, PREFIX, 6), Generate(1, prompt(0), 5, (Free(3),))
+    outlet = run([first, second], streams)
+    assert evaluated(streams) == ["4@1", "1@1", "4@0", "1@0", "1@0"]
+    assert said(outlet, 1) == alone(second)
+
+
+def test_several_trunks_are_put_away_and_taken_out_and_what_has_no_room_is_computed_again() -> None:
+    requests = [branch(10 * turn + number, PREFIX, 6, number=number) for turn in range(3) for number in range(3)]
+    prompts = {}
+    for cache in (LARGE, 700, 0):
+        streams = ListStreams(width=1)
+        outlet = run(requests, streams, cache)
+        prompts[cache] = sum(batch.endswith("@0") for batch in streams.batches) // 2
+        for request in requests:
+            assert said(outlet, request.key) == alone(request)
+    assert prompts == {LARGE: 3, 700: 9, 0: 9}
+
+
+def test_without_cutting_only_whole_states_are_used() -> None:
+    streams = ListStreams(width=1, can_cut=False)
+    requests = [branch(0, PREFIX, 6), branch(1, PREFIX, 3), branch(2, (*PREFIX, 21), 7), branch(3, PREFIX, 3)]
+    outlet = run(requests, streams)
+    assert [batch for batch in streams.batches if batch.endswith("@0")] == ["4@0", "1@0"] * 2
+    for request in requests:
+        assert said(outlet, request.key) == alone(request, can_cut=False)
+
+
+def test_those_who_wait_go_on_when_the_one_they_wait_for_is_cancelled() -> None:
+    for steps in range(9):
+        decoder, outlet = Decoder(ListStreams(width=2), TOKENS, Interruption()), Recorder()
+        for key in range(3):
+            decoder.submit(branch(key, PREFIX, 6))
+        for _ in range(steps):
+            decoder.step(outlet)
+        decoder.cancel(0, outlet)
+        while decoder.step(outlet):
+            pass
+        assert said(outlet, 0)[-1] == SequenceEnded(0, "cancelled")
+        for key in (1, 2):
+            assert said(outlet, key) == alone(branch(key, PREFIX, 6))
+
+
+@pytest.mark.parametrize("call", range(1, 24))
+def test_a_failed_evaluation_spoils_nothing_that_is_kept(call: int) -> None:
+    requests = [branch(key, PREFIX, 6, free=4) for key in range(3)]
+    outlet = run(requests, ListStreams(width=2, fail={call: -3}))
+    ends = {key: end.stop_reason for key, end in outlet.ends().items()}
+    assert set(ends.values()) <= {"failed", "length"}
+    assert "length" in ends.values()
+    for request in requests:
+        if ends[request.key] == "length":
+            assert said(outlet, request.key) == alone(request)
+
+
+def test_a_state_that_cannot_be_restored_is_computed_again() -> None:
+    class Refusing(ListStreams):
+        def restore(self, stream: int, state: bytearray) -> bool:
+            self.held[stream] = [(0, 0)]
+            return False
+
+    streams = Refusing(width=1)
+    requests = [branch(0, PREFIX, 6), branch(1, PREFIX, 6, number=1), branch(2, PREFIX, 6)]
+    outlet = run(requests, streams)
+    for request in requests:
+        assert said(outlet, request.key) == alone(request)
+
+
+@st.composite
+def works(draw: st.DrawFn) -> list[Generate]:
+    requests = []
+    for key in range(draw(st.integers(1, 7))):
+        walked = tuple(draw(st.lists(st.integers(1, 2), max_size=4)))
+        trunk = draw(st.integers(0, len(walked)))
+        middle = draw(st.sampled_from([(), (Choice(((3,), (4, 5), (4, 6))),)]))
+        preamble = draw(st.sampled_from([0, 5, 10]))
+        number, tail = draw(st.integers(0, 1)), draw(st.sampled_from([1, 5]))
+        segments = (Forced(walked), *middle, Free(draw(st.integers(1, 3))))
+        preamble = min(preamble, 5 + tail)
+        requests.append(Generate(key, prompt(number, tail), preamble, segments, Sampling(0.9, seed=key), trunk=trunk))
+    return requests
+
+
+@given(works(), st.sampled_from([1, 2, 4]), st.sampled_from([0, 600, LARGE]))
+def test_no_number_depends_on_what_is_shared(requests: list[Generate], width: int, cache: int) -> None:
+    outlet = run(requests, ListStreams(width=width), cache)
+    for request in requests:
+        assert said(outlet, request.key) == alone(request)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+@given(requests=works())
+def test_nothing_is_evaluated_twice_while_it_is_kept(width: int, requests: list[Generate]) -> None:
+    streams = ListStreams(width=width)
+    run(requests, streams)
+    shares = {(request.prompt, min(request.preamble, len(request.prompt) - 1)) for request in requests}
+    if all(request.trunk for request in requests):
+        whole = sum(-(-(len(tokens) - preamble) // 4) for tokens, preamble in shares)
+        assert sum(not batch.endswith(f"@{width}") for batch in evaluated(streams)) == whole
