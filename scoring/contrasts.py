@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.intervals import LEVEL, Interval
-from scoring.quantiles import student_quantile
-from scoring.scored_units import Groups, group_codes
+from scoring.intervals import LEVEL, Interval, student_reach
+from scoring.scored_units import FloatArray, Groups, IntArray, group_codes
 from scoring.value import NO_SPREAD, NO_TASKS, ONE_ANSWER, Value, undefined
 
 FEWEST_ANSWERS = 5
@@ -127,12 +125,12 @@ def contrast(
         for mean, side in zip(means, (first, second), strict=True)
     ]
     difference = float(means[1] - means[0])
-    interval = _interval(difference, np.array(variances), np.array(freedoms), level)
+    interval = _interval(difference, np.array(variances), np.array(freedoms, dtype=np.float64), level)
     return Contrast(found[0], found[1], Value(difference), interval, tuple(used), left_out)
 
 
 def _task(
-    outcomes: NDArray[np.float64], answers: NDArray[np.int64], sides: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    outcomes: FloatArray, answers: IntArray, sides: tuple[NDArray[np.bool_], NDArray[np.bool_]]
 ) -> tuple[tuple[float, float], float, int]:
     """Return both shares of one task, the variance of their difference, and the number of answers."""
     numbers = np.unique(answers[sides[0] | sides[1]])
@@ -149,12 +147,10 @@ def _task(
     return (shares[0], shares[1]), spread * count / max(count - 1, 1), count
 
 
-def _interval(difference: float, variances: NDArray[np.float64], freedoms: NDArray[np.int64], level: float) -> Interval:
+def _interval(difference: float, variances: FloatArray, freedoms: FloatArray, level: float) -> Interval:
     if (freedoms < 1).any():
         return Interval(None, None, level, reason=f"in {int((freedoms < 1).sum())} tasks: {ONE_ANSWER}")
-    total = float(variances.sum())
-    if total <= 0.0:
+    if not variances.any():
         return Interval(None, None, level, reason=NO_SPREAD)
-    freedom = total**2 / float((variances**2 / freedoms).sum())
-    reach = student_quantile((1.0 + level) / 2.0, freedom) * sqrt(total) / variances.size
+    reach = student_reach(variances, freedoms, level)
     return Interval(max(difference - reach, -1.0), min(difference + reach, 1.0), level)

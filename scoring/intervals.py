@@ -144,12 +144,24 @@ def mean_interval(metrics: Sequence[ResampledMetric], level: float = LEVEL) -> I
     spread = sqrt(float(variances.sum())) / len(held)
     if spread <= ROUNDING:
         return _without_spread(held, estimate, level, draws, left_out)
-    freedoms = np.array([metric.classes.answers - 1 for metric in held])
-    freedom = float(variances.sum() ** 2 / (variances**2 / freedoms).sum())
-    reach = student_quantile((1.0 + level) / 2.0, freedom) * spread
+    freedoms = np.array([metric.classes.answers - 1.0 for metric in held])
+    reach = student_reach(variances, freedoms, level)
     entry = METRICS[name]
     low, high = max(estimate - max(bias or 0.0, 0.0) - reach, entry.minimum), min(estimate + reach, entry.maximum)
     return Interval(low, high, level, draws, left_out, bias=bias)
+
+
+def student_reach(variances: FloatArray, freedoms: FloatArray, level: float) -> float:
+    """Return t·se of a mean over tasks, with Satterthwaite's degrees of freedom.
+
+    Args:
+        variances: of each task's estimate, shape ``(tasks,)``, not all 0.
+        freedoms: degrees of freedom of each, at least 1, shape ``(tasks,)``.
+        level: coverage aimed at, in (0, 1).
+    """
+    total = float(variances.sum())
+    freedom = total**2 / float((variances**2 / freedoms).sum())
+    return student_quantile((1.0 + level) / 2.0, freedom) * sqrt(total) / variances.size
 
 
 def _why_none(metric: ResampledMetric, defined: FloatArray) -> str | None:
