@@ -47,6 +47,7 @@ class ReportFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
     MD = "md"
+    LATEX = "latex"
 
 
 class UnitChoice(StrEnum):
@@ -224,7 +225,9 @@ def resume(
 @app.command()
 def report(
     run: RunArgument = "latest",
-    output: Annotated[ReportFormat, typer.Option("--format", help="table, json, csv or md.")] = ReportFormat.TABLE,
+    output: Annotated[
+        ReportFormat, typer.Option("--format", help="table, json, csv, md or latex.")
+    ] = ReportFormat.TABLE,
     unit: Annotated[str, typer.Option("--unit", help="atom, line, generation; joined by commas.")] = "",
     function: Annotated[str, typer.Option("--function", help="Confidence functions, joined by commas.")] = "",
     calibrator: Annotated[
@@ -243,8 +246,7 @@ def report(
 
     units, functions, calibrators = map(_names, (unit, function, calibrator))
     selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full)
-    chosen = bool(full or by or units or functions or calibrators)
-    return print_report(run, database, output.value, selection, chosen=chosen)
+    return print_report(run, database, output.value, selection)
 
 
 @app.command()

@@ -190,7 +190,7 @@ def conclude(
     answers = units = missing = redrawn = 0
     for task in tasks:
         complete = complete_units(task, names)
-        problem = why_not(complete, metric)
+        problem = why_not(complete, metric) if names else TOO_FEW_ALTERNATIVES
         if problem is None:
             weights, repeated = draw_answers(complete, metric, draws, generator)
             problem = None if weights is not None else NEVER_DRAWN

@@ -86,6 +86,8 @@ def mean_rate_interval(rates: Sequence[Rate], level: float = LEVEL) -> Interval:
     known = [task for task in rates if task.value is not None]
     if not known:
         return Interval(None, None, level, reason=NO_TASKS)
+    if len(known) == 1:
+        return known[0].interval
     below = above = mean = 0.0
     for task in known:
         low, high = task.interval.low, task.interval.high

@@ -8,7 +8,7 @@ from typing import Any
 
 from salt_tui.commands.failures import DONE
 from salt_tui.inputs.score_tables import read_rewards, read_units
-from salt_tui.reports.tables import direction, range_text
+from salt_tui.reports.cells import direction, range_text
 from salt_tui.reports.text_tables import TextTable, value_text
 from salt_tui.usage_error import UsageError
 from scoring.decision_utility import Utility, expected_utility

@@ -19,7 +19,7 @@ from salt_tui.display.rich_display import answer_rows, legend
 from salt_tui.display.run_view import RunView
 from salt_tui.measure.reliability import Reliability, measure_reliability
 from salt_tui.paths import data_directory
-from salt_tui.reports.tables import bar
+from salt_tui.reports.cells import bar
 from salt_tui.reports.text_tables import TextTable, number
 from salt_tui.runner.events import RunEvent
 from salt_tui.runner.jobs import Emit

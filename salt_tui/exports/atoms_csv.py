@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from pathlib import Path
 
-from salt_tui.exports.csv_rows import write_csv
+from salt_tui.csv_rows import write_csv
 from salt_tui.store.queries import Queries
 
 

@@ -21,10 +21,10 @@ def draws_of(task: str, answers: int, draws: int) -> NDArray[np.float64]:
 
     Args:
         task: its name, which seeds the draws.
-        answers: how many answers are drawn from.
+        answers: how many answers are drawn from; one fewer is drawn, which makes the spread right for few of them.
         draws: number of resamples, at least 0.
     """
-    return draw_generations(answers, draws, generator_of(task))
+    return draw_generations(answers, draws, generator_of(task), max(answers - 1, 0))
 
 
 def generator_of(task: str) -> np.random.Generator:

@@ -1,92 +1,286 @@
-"""What a report says beside its rows: atoms or lines, the course of an answer."""
+"""What a run allows to be said, question by question: one sentence each, with what it rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, isfinite
 
-import numpy as np
-
-from salt_tui.measure.rows import ReportRow
+from salt_tui.measure.rates import Rates
 from salt_tui.measure.task_scores import RAW
-from salt_tui.store.results import UnitColumns
-from salt_tui.store.schema import UNIT_STATUSES
-from scoring.analyses_comparison import GranularityComparison, compare_granularities
-from scoring.analyses_position import (
-    Curve,
-    calibration_by_position,
-    correctness_by_history,
-    correctness_by_position,
-)
+from scoring.choosing import UnitComparison
+from scoring.conclusions import Conclusion, Difference
 from scoring.confidence import HEADLINE_FUNCTION
+from scoring.intervals import Interval
 from scoring.metrics import METRICS
 
-HISTORY_BINS = 5
+POWER_QUANTILE = 0.84
+"""With as many more answers as this adds to the threshold, a true difference of the size seen is found in 80 %."""
 
-_CORRECT, _WRONG, _MISSING, _REDUNDANT, _ABSTAINED = (
-    UNIT_STATUSES.index(status) for status in ("correct", "wrong", "missing", "redundant", "abstained")
-)
+CHANCE, WELL = 0.5, 0.8
+"""AUROC of a confidence that knows nothing, and from which on a report says that it knows well."""
+
+KINDS = {"atom": "atoms", "line": "lines", "generation": "whole answers"}
+
+NAMED = 3
+"""Of more alternatives than this one is named and the others are counted."""
+
+MOST_NEEDED = 100_000
+"""Beyond so many problems a task nobody asks for more of them."""
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 @dataclass(frozen=True, slots=True)
-class CourseOfAnswers:
-    """How atoms change along an answer; every curve is the mean over tasks, each task equal.
+class Finding:
+    """The answer to one question.
 
     Attributes:
-        correctness: share of right atoms by relative position, in tenths.
-        calibration: ECE of raw `HEADLINE_FUNCTION` by relative position, in tenths.
-        history: share of right atoms by the share of right atoms before them, in fifths.
+        question: ``right``, ``calibrated``, ``function``, ``map``, ``unit``, ``position`` or ``history``.
+        sentence: plain English, no more than n and interval allow.
+        best: names that cannot be told apart from the best; empty where nothing is compared or nothing can be said.
+        n: units that it rests on.
+        answers: that these come from.
+        tasks: that it holds.
+        reasons: why tasks, alternatives or the whole question are left out, by their names.
     """
 
-    correctness: Curve
-    calibration: Curve
-    history: Curve
+    question: str
+    sentence: str
+    best: tuple[str, ...] = ()
+    n: int = 0
+    answers: int = 0
+    tasks: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
-    """Return the curves of a run's atoms; missing atoms have no position and are left out."""
-    generated = columns.status != _MISSING
-    answers, answer = np.unique(columns.generation[generated], return_inverse=True)
-    length = np.bincount(answer, minlength=answers.size)[answer]
-    correct = columns.status[generated] == _CORRECT
-    redundant = columns.status[generated] == _REDUNDANT
-    index, task = columns.index[generated], columns.task[generated]
-    scores = columns.confidences[HEADLINE_FUNCTION][generated]
-    scored = ~np.isnan(scores) & (columns.status[generated] != _ABSTAINED)
-    calibration = calibration_by_position(
-        scores[scored], correct[scored], index[scored], length[scored], answer[scored], task[scored]
+def right_finding(rates: Rates) -> Finding:
+    """Say how much of what is written, and of what was asked for, is right."""
+    precision, recall = rates.means["precision"], rates.means["recall"]
+    written = sum(task.counts.generated for task in rates.tasks.values())
+    answers = sum(task.answers for task in rates.tasks.values())
+    asked = sum(task.counts.reference for task in rates.tasks.values())
+    tasks = tuple(task for task in rates.tasks if task not in precision.left_out)
+    if precision.mean.value is None:
+        sentence = f"Nothing was written where an answer was expected: 0 of {asked:,} atoms."
+        return Finding("right", sentence, n=0, answers=answers, reasons=dict(precision.left_out))
+    recalled = len(rates.tasks) - len(recall.left_out)
+    more = f"; of those asked for {_count(recalled, 'task')}" if recalled != len(tasks) else ""
+    sentence = (
+        f"{_with(precision.mean.value, rates.intervals.get('precision'))} of the atoms it writes are right,"
+        f" {_with(recall.mean.value, rates.intervals.get('recall'))} of those asked for"
+        f" (n {written:,} in {_count(answers, 'answer')}{_of_tasks(tasks, rates.tasks)}{more})."
     )
-    history = correctness_by_history(correct, redundant, index, answer, task, HISTORY_BINS)
-    position = correctness_by_position(correct, redundant, index, length, answer, task)
-    return CourseOfAnswers(
-        correctness=_named(position.rate, columns.task_names),
-        calibration=_named(calibration, columns.task_names),
-        history=_named(history, columns.task_names),
+    return Finding("right", sentence, n=written, answers=answers, tasks=tasks, reasons=dict(precision.left_out))
+
+
+def function_finding(conclusion: Conclusion) -> Finding:
+    """Say which confidence functions rank right above wrong atoms best."""
+    return _finding("function", conclusion, _best_functions(conclusion))
+
+
+def calibrated_finding(judged: UnitComparison, says: float | None, right: float | None) -> Finding:
+    """Say whether confidence ranks right above wrong atoms, by a function that was chosen on other answers.
+
+    Args:
+        judged: of atoms alone.
+        says: mean raw `HEADLINE_FUNCTION`.
+        right: share of right units, both as means over tasks.
+    """
+    atom = judged.units["atom"]
+    reasons = dict(judged.tasks_left_out)
+    stated = ""
+    if says is not None and right is not None:
+        stated = f" {HEADLINE_FUNCTION} says {_number(says)} on average where {_number(right)} is right."
+    if atom.auroc.value is None:
+        why = "; ".join(dict.fromkeys(reasons.values())) or atom.auroc.reason
+        return Finding("calibrated", f"Cannot be said: {why}.{stated}", reasons=reasons)
+    function = next(iter(atom.chosen))
+    by = function if judged.fixed or len(atom.chosen) == 1 else "confidence"
+    how = "" if judged.fixed or len(atom.chosen) == 1 else ", by the function that is best on other answers"
+    sentence = (
+        f"{_how_well(atom.interval)}: of a right and a wrong atom, the right one has the better {by} in"
+        f" {_with(atom.auroc.value, atom.interval)} of pairs{how} ({_count(judged.answers, 'answer')}"
+        f"{_of_tasks(judged.tasks, {**dict.fromkeys(judged.tasks), **reasons})}).{stated}"
     )
+    return Finding("calibrated", sentence, tuple(atom.chosen), 0, judged.answers, judged.tasks, reasons)
 
 
-def _named(curve: Curve, tasks: Sequence[str]) -> Curve:
-    """Return the curve with the names of its tasks in place of their codes."""
-    return replace(curve, tasks={tasks[int(code)]: values for code, values in curve.tasks.items()})
+def _how_well(interval: Interval) -> str:
+    low, high = interval.low, interval.high
+    if low is None or high is None or low <= CHANCE <= high:
+        return "Not shown"
+    if high < CHANCE:
+        return "The wrong way round"
+    return "Well" if low >= WELL else "Somewhat"
 
 
-def mean_confidences(columns: UnitColumns) -> dict[str, float]:
-    """Return the mean raw `HEADLINE_FUNCTION` of each task that has a unit in confidence metrics."""
-    scores = columns.confidences[HEADLINE_FUNCTION]
-    counted = ~np.isnan(scores) & (columns.status != _MISSING) & (columns.status != _ABSTAINED)
-    return {
-        task: float(scores[chosen].mean())
-        for code, task in enumerate(columns.task_names)
-        if (chosen := counted & (columns.task == code)).any()
-    }
+def unit_finding(judged: UnitComparison) -> Finding:
+    """Say whether atoms, lines or whole answers are ranked best, each by its own best function."""
+    reasons = dict(judged.tasks_left_out)
+    known = {name: unit for name, unit in judged.units.items() if unit.auroc.value is not None}
+    if judged.verdict is None:
+        why = "; ".join(dict.fromkeys(reasons.values())) or "no task has right and wrong units of every kind"
+        return Finding("unit", f"Cannot be said: {why}.", reasons=reasons)
+    values = ", ".join(f"{KINDS[name]} {_with(unit.auroc.value, unit.interval)}" for name, unit in known.items())
+    base = f"({_count(judged.answers, 'answer')}{_of_tasks(judged.tasks, {**dict.fromkeys(judged.tasks), **reasons})})"
+    how = f"all by {judged.fixed}, too few answers to choose" if judged.fixed else "each by its best function elsewhere"
+    best = [KINDS[name] for name in judged.verdict.best]
+    if not judged.verdict.excluded:
+        verdict = f"{' and '.join(best)} cannot be told apart" if len(best) < NAMED else "they cannot be told apart"
+    else:
+        verdict = f"{' and '.join(best)} rank best"
+    sentence = f"{verdict[0].upper()}{verdict[1:]}: AUROC of {values}, {how} {base}."
+    return Finding("unit", sentence, judged.verdict.best, 0, judged.answers, judged.tasks, reasons)
 
 
-def atoms_against_lines(rows: Sequence[ReportRow], metric: str) -> GranularityComparison | None:
-    """Compare atoms with lines in one metric of raw `HEADLINE_FUNCTION`; None unless both were measured."""
-    found = {row.granularity: row for row in rows if row.function == HEADLINE_FUNCTION and row.calibrator == RAW}
-    direction = METRICS[metric].higher_is_better
-    if direction is None or not {"atom", "line"} <= found.keys():
+def map_finding(conclusion: Conclusion, says: float | None, right: float | None) -> Finding:
+    """Say whether calibrating helps, and by which maps.
+
+    Args:
+        conclusion: of the maps, `RAW` among them.
+        says: mean raw confidence.
+        right: share of right units, both as means over tasks.
+    """
+    return _finding("map", conclusion, _best_maps(conclusion, says, right))
+
+
+def undecided(conclusions: Mapping[str, Conclusion]) -> str:
+    """Say of the first question without a single best answer how many more problems would tell; empty for none.
+
+    Args:
+        conclusions: by what is asked, such as “which function ranks best”.
+    """
+    for question, conclusion in conclusions.items():
+        leading = conclusion.leading
+        if conclusion.reason is not None or conclusion.winner or leading is None or leading.told_apart:
+            continue
+        needed = problems_needed(leading, conclusion)
+        if needed is None:
+            continue
+        return (
+            f"{question}: {_shown(leading.better)} against {_shown(leading.worse)} would take about {needed:,} problems"
+            f" a task in all, if the difference seen ({_number(leading.difference)}) is the true one."
+        )
+    return ""
+
+
+def problems_needed(leading: Difference, conclusion: Conclusion) -> int | None:
+    """Return about how many problems a task would tell the leading two apart, in 80 % of runs; None if too many."""
+    if not conclusion.tasks or leading.standard_error <= 0.0 or leading.difference <= 0.0:
         return None
-    tasks = [task for task in found["atom"].tasks if task in found["line"].tasks]
-    atoms, lines = ([found[unit].tasks[task].values[metric].value for task in tasks] for unit in ("atom", "line"))
-    return compare_granularities(atoms, lines, tasks, higher_is_better=direction)
+    if not isfinite(leading.difference):
+        return None
+    reach = leading.half_width + POWER_QUANTILE * leading.standard_error
+    needed = ceil(conclusion.answers / len(conclusion.tasks) * (reach / leading.difference) ** 2)
+    return needed if needed <= MOST_NEEDED else None
+
+
+def _finding(question: str, conclusion: Conclusion, sentence: str) -> Finding:
+    reasons = {**conclusion.tasks_left_out, **conclusion.left_out}
+    if conclusion.reason is not None:
+        reasons[question] = conclusion.reason
+    return Finding(question, sentence, conclusion.best, conclusion.units, conclusion.answers, conclusion.tasks, reasons)
+
+
+def _best_functions(conclusion: Conclusion) -> str:
+    if conclusion.reason is not None:
+        return f"Cannot be said: {_why(conclusion)}."
+    title = METRICS[conclusion.metric].title
+    base = f" ({_basis(conclusion)})"
+    best, worse = (_apart(conclusion, names) for names in (conclusion.best, tuple(conclusion.excluded)))
+    if not worse:
+        return (
+            f"The {_word(len(conclusion.best))} functions cannot be told apart: {title}"
+            f" {_range(conclusion, conclusion.best)}{base}."
+        )
+    verdict = "ranks best" if len(best) == 1 else "cannot be told apart"
+    first = f"{_names(best, 'and')} {verdict}, {title} {_range(conclusion, best)}"
+    verb = "is" if len(worse) == 1 else "are"
+    return f"{first}{base}. {_names(worse, 'and')} {verb} worse ({_range(conclusion, worse)})."
+
+
+def _apart(conclusion: Conclusion, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names without those that cannot differ from an earlier one."""
+    group_of = {name: group[0] for group in conclusion.same for name in group}
+    return tuple({group_of.get(name, name): name for name in reversed(names)}.values())[::-1]
+
+
+def _best_maps(conclusion: Conclusion, says: float | None, right: float | None) -> str:
+    if conclusion.reason is not None:
+        return f"Cannot be said: {_why(conclusion)}."
+    raw = conclusion.means[RAW].value
+    others = tuple(name for name in conclusion.best if name != RAW)
+    stated = ""
+    if says is not None and right is not None:
+        stated = f" Raw {HEADLINE_FUNCTION} says {_number(says)} where {_number(right)} is right."
+    base = f" ({_basis(conclusion)})."
+    if RAW in conclusion.best:
+        if not others:
+            return f"No: raw has the best Brier score, {_number(raw)}, and every map is worse{base}{stated}"
+        return (
+            f"Not shown to help: Brier {_number(raw)} raw, {_range(conclusion, others)} after {_names(others, 'or')},"
+            f" which cannot be told apart from it{base}{stated}"
+        )
+    alike = ", which cannot be told apart" if len(others) > 1 else ""
+    after = f"{_range(conclusion, others)} after {_names(others, 'or')}{alike}"
+    return f"Worth it: Brier {_number(raw)} raw, {after}{base}{stated}"
+
+
+def _why(conclusion: Conclusion) -> str:
+    reasons = list(dict.fromkeys(conclusion.tasks_left_out.values()))
+    return f"no task can be compared, {'; '.join(reasons)}" if reasons else str(conclusion.reason)
+
+
+def _basis(conclusion: Conclusion) -> str:
+    every = {**dict.fromkeys(conclusion.tasks), **conclusion.tasks_left_out}
+    of_tasks = _of_tasks(conclusion.tasks, every)
+    return f"n {conclusion.units:,} in {_count(conclusion.answers, 'answer')}{of_tasks}"
+
+
+def _of_tasks(held: Sequence[str], every: Mapping[str, object]) -> str:
+    if len(every) == 1:
+        return ""
+    whole = f"{len(held)} of {len(every)} tasks" if len(held) < len(every) else f"{len(every)} tasks"
+    return f", mean of {whole}"
+
+
+def _names(names: Sequence[str], joined: str) -> str:
+    shown = [_shown(name) for name in names]
+    if len(shown) > NAMED:
+        return f"{shown[0]} {joined} {_word(len(shown) - 1)} others"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {joined} {shown[-1]}"
+
+
+def _shown(name: str) -> str:
+    return "raw" if name == RAW else name
+
+
+def _range(conclusion: Conclusion, names: Sequence[str]) -> str:
+    values = [value for name in names if (value := conclusion.means[name].value) is not None]
+    low, high = _number(min(values)), _number(max(values))
+    return low if low == high else f"{low}–{high}"
+
+
+def _with(value: float | None, interval: Interval | None) -> str:
+    if interval is None or interval.low is None or interval.high is None:
+        return _number(value)
+    return f"{_number(value)} [{_number(interval.low)} {_number(interval.high)}]"
+
+
+def _number(value: float | None) -> str:
+    """Return a number with three digits, without its leading zero."""
+    if value is None:
+        return "undefined"
+    if not isfinite(value):
+        return "∞"
+    text = f"{value:.3f}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def _word(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

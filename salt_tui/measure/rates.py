@@ -1,4 +1,4 @@
-"""Precision, recall and redundancy of every task and of their mean, with intervals by drawing whole answers."""
+"""Precision, recall and redundancy of every task and of their mean, with intervals that hold for few answers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.measure.draws import draws_of
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
-from scoring.benchmark_intervals import mean_over_tasks_of_draws
 from scoring.correctness import TaskMean, UnitCounts, mean_over_tasks
-from scoring.intervals import Interval, interval_of
+from scoring.intervals import Interval
+from scoring.rate_intervals import Rate, mean_rate_interval, rate
 
 RATES = ("precision", "recall", "redundancy")
 
-WITH_INTERVAL = ("precision", "recall")
+_NUMERATORS = {"precision": "correct", "recall": "correct", "redundancy": "redundant"}
+_NOT_IN_DENOMINATOR = {"precision": "missing", "recall": "redundant", "redundancy": "missing"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class TaskRates:
     Attributes:
         counts: units by status.
         answers: answers that hold a unit, generated or missing.
-        intervals: of `WITH_INTERVAL`; empty without resamples.
+        rates: by name of `RATES`.
     """
 
     counts: UnitCounts
     answers: int
-    intervals: Mapping[str, Interval]
+    rates: Mapping[str, Rate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,54 +42,43 @@ class Rates:
     Attributes:
         tasks: by name.
         means: of `RATES`, each task equal.
-        intervals: of the means of `WITH_INTERVAL`, where a task has one.
+        intervals: of the means.
     """
 
     tasks: Mapping[str, TaskRates]
     means: Mapping[str, TaskMean]
     intervals: Mapping[str, Interval]
 
+    def interval(self, name: str, task: str | None) -> Interval | None:
+        """Return the interval of a rate in a task, or (None) of its mean; None for a task without units."""
+        if task is None:
+            return self.intervals[name]
+        return self.tasks[task].rates[name].interval if task in self.tasks else None
 
-def measure_rates(columns: UnitColumns, draws: int) -> Rates:
-    """Count the units of every task of one granularity and draw its answers.
 
-    Args:
-        columns: the units.
-        draws: bootstrap resamples; 0 for no intervals.
-    """
-    tasks: dict[str, TaskRates] = {}
-    resampled: dict[str, dict[str, NDArray[np.float64]]] = {rate: {} for rate in WITH_INTERVAL}
+def measure_rates(columns: UnitColumns) -> Rates:
+    """Count the units of every task of one granularity, answer by answer."""
+    tasks = {}
     for code, task in enumerate(columns.task_names):
         here = columns.task == code
-        numbers, answer = np.unique(columns.generation[here], return_inverse=True)
-        cells = answer * len(UNIT_STATUSES) + columns.status[here]
-        by_answer = np.bincount(cells, minlength=numbers.size * len(UNIT_STATUSES)).reshape(-1, len(UNIT_STATUSES))
+        by_answer = _counts_by_answer(columns.generation[here], columns.status[here])
         counts = UnitCounts(**dict(zip(UNIT_STATUSES, by_answer.sum(axis=0).tolist(), strict=True)))
-        intervals: dict[str, Interval] = {}
-        if draws:
-            drawn = draws_of(task, numbers.size, draws) @ by_answer.astype(np.float64)
-            for rate in WITH_INTERVAL:
-                resampled[rate][task] = _drawn_rate(rate, drawn)
-                intervals[rate] = interval_of(resampled[rate][task], generations=int(numbers.size))
-        tasks[task] = TaskRates(counts, int(numbers.size), intervals)
+        tasks[task] = TaskRates(counts, len(by_answer), {name: _rate(name, by_answer) for name in RATES})
     means = {
-        rate: mean_over_tasks({task: getattr(found.counts, rate) for task, found in tasks.items()}) for rate in RATES
+        name: mean_over_tasks({task: getattr(found.counts, name) for task, found in tasks.items()}) for name in RATES
     }
-    return Rates(tasks, means, {rate: mean for rate in WITH_INTERVAL if (mean := _mean(resampled[rate], tasks))})
+    return Rates(
+        tasks, means, {name: mean_rate_interval([found.rates[name] for found in tasks.values()]) for name in RATES}
+    )
 
 
-def _drawn_rate(rate: str, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a rate in each resample from the counts by status, shape ``(draws, statuses)``; NaN where undefined."""
-    outside = UNIT_STATUSES.index("missing" if rate == "precision" else "redundant")
-    whole = drawn.sum(axis=1) - drawn[:, outside]
-    right = drawn[:, UNIT_STATUSES.index("correct")]
-    shares = np.full(whole.shape, np.nan)
-    np.divide(right, whole, out=shares, where=whole > 0.0)
-    return shares
+def _counts_by_answer(generation: NDArray[np.int64], status: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the units of every answer by status, shape ``(answers, statuses)``."""
+    numbers, answer = np.unique(generation, return_inverse=True)
+    size = len(UNIT_STATUSES)
+    return np.bincount(answer * size + status, minlength=numbers.size * size).reshape(numbers.size, size)
 
 
-def _mean(resampled: Mapping[str, NDArray[np.float64]], tasks: Mapping[str, TaskRates]) -> Interval | None:
-    known = {task: values for task, values in resampled.items() if not np.isnan(values).all()}
-    if not known:
-        return None
-    return interval_of(mean_over_tasks_of_draws(known), generations=min(tasks[task].answers for task in known))
+def _rate(name: str, by_answer: NDArray[np.int64]) -> Rate:
+    right = by_answer[:, UNIT_STATUSES.index(_NUMERATORS[name])]
+    return rate(right, by_answer.sum(axis=1) - by_answer[:, UNIT_STATUSES.index(_NOT_IN_DENOMINATOR[name])])

@@ -26,12 +26,14 @@ class RowSelection:
         rows: functions, maps, metrics and resamples.
         by: name of a column, None for the whole run.
         left_out: rows of the full report that are not measured.
+        usual: whether nothing was chosen, so that a report answers its usual questions.
     """
 
     units: tuple[UnitKind, ...]
     rows: RowChoice
     by: str | None
     left_out: int
+    usual: bool = False
 
 
 def select_rows(
@@ -62,7 +64,8 @@ def select_rows(
         calibrators = calibrators or (RAW,)
     elif not named and not full:
         rows = RowChoice(USUAL, tuple(metrics), draws, USUAL_INTERVALS)
-        return RowSelection(chosen_units, rows, by, len(GRANULARITIES) * _size(EVERYTHING.values(), USUAL.values()))
+        left_out = len(GRANULARITIES) * _size(EVERYTHING.values(), USUAL.values())
+        return RowSelection(chosen_units, rows, by, left_out, usual=True)
     chosen_functions = _known("--function", functions, tuple(CONFIDENCE_FUNCTIONS))
     maps = _maps(calibrators)
     chosen = RowChoice(dict.fromkeys(chosen_functions, maps), tuple(metrics), draws)

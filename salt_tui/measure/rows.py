@@ -24,12 +24,11 @@ from salt_tui.measure.task_scores import (
 from salt_tui.store.records import UnitKind
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
-from scoring.analyses_comparison import compare
-from scoring.benchmark_intervals import RESAMPLED, mean_over_tasks_of_draws
+from scoring.benchmark_intervals import RESAMPLED
 from scoring.calibrators import CALIBRATORS
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, mean_over_tasks
-from scoring.intervals import DRAWS, Interval, interval_of
+from scoring.intervals import DRAWS, AnswerClasses, Interval, ResampledMetric, mean_interval, metric_interval
 from scoring.metrics import METRICS
 from scoring.ranking import MicroAuroc
 from scoring.value import Value
@@ -52,9 +51,6 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     name: MAPS if name == HEADLINE_FUNCTION else (RAW, USUAL_MAP) for name in CONFIDENCE_FUNCTIONS
 }
 """Every function raw and by `USUAL_MAP`, and every map of `HEADLINE_FUNCTION`: a quarter of the time of all."""
-
-FEWEST_CELLS = 5
-"""With fewer paired cells no one-sided Wilcoxon test reaches p < 0.05."""
 
 NO_CONFIDENCE = "no confidence"
 
@@ -121,12 +117,6 @@ class ReportRow:
         intervals: of the means, for the metrics that have one.
         units_left_out: how many units are not in `n`, by reason; none where it is 0.
         notes: what the fits of the map had to say, with the task.
-        winning_function: metrics in which this function is a winner at its granularity and map: by one-sided paired
-            Wilcoxon tests over the tasks it is significantly better than some other function and significantly worse
-            than none.  Its mean need not be the best.
-        winning_map: the same among the maps at its granularity and function.
-        best_function: metrics in which this function has, of the winners, the best median over the tasks.
-        best_map: the same among the maps.
     """
 
     granularity: str
@@ -140,10 +130,6 @@ class ReportRow:
     intervals: Mapping[str, Interval]
     units_left_out: Mapping[str, int]
     notes: tuple[str, ...]
-    winning_function: tuple[str, ...] = ()
-    winning_map: tuple[str, ...] = ()
-    best_function: tuple[str, ...] = ()
-    best_map: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,27 +160,6 @@ def measure_rows(columns: UnitColumns, choice: RowChoice, parts: Sequence[Part] 
         row
         for function in choice.functions
         for row in _rows_of_function(columns, tasks, draws, function, choice, parts)
-    )
-
-
-def mark_best(rows: Sequence[ReportRow]) -> tuple[ReportRow, ...]:
-    """Say in which metrics a row's function, and its map, wins the paired tests, and is the best of the winners.
-
-    One-sided Wilcoxon tests over the tasks of the run, of every function against every other at the same granularity
-    and map, and of every map at the same granularity and function (spec 6); only where all that were measured
-    anywhere can be compared.
-    """
-    functions = _winners(rows, [(row.granularity, row.calibrator, row.part) for row in rows])
-    maps = _winners(rows, [(row.granularity, row.function, row.part) for row in rows])
-    return tuple(
-        replace(
-            row,
-            winning_function=tuple(functions.winning[number]),
-            winning_map=tuple(maps.winning[number]),
-            best_function=tuple(functions.best[number]),
-            best_map=tuple(maps.best[number]),
-        )
-        for number, row in enumerate(rows)
     )
 
 
@@ -239,17 +204,18 @@ class _Cell:
     answers: int
     values: Mapping[str, Value]
     draws: Mapping[str, FloatArray]
+    classes: AnswerClasses
     inside: MicroAuroc
 
-    def answers_behind(self, metric: str) -> int:
-        """Return the answers that a metric is a mean over: of micro AUROC those with right and wrong units."""
-        return self.inside.generations if metric == "auroc_micro" else self.answers
+    def resampled(self, metric: str) -> ResampledMetric:
+        """Return a metric with its resamples."""
+        return ResampledMetric(metric, self.values[metric], self.draws[metric], self.classes)
 
     def row(self) -> TaskRow:
         """Return the numbers with their intervals."""
         intervals = {
-            metric: interval_of(drawn, generations=self.answers_behind(metric))
-            for metric, drawn in self.draws.items()
+            metric: metric_interval(self.resampled(metric))
+            for metric in self.draws
             if self.values[metric].value is not None
         }
         return TaskRow(self.n, self.answers, self.values, intervals, self.inside)
@@ -261,6 +227,7 @@ def _measure_task(scores: TaskScores, draws: FloatArray, choice: RowChoice) -> _
         int(np.unique(scores.generation).size),
         measure(scores, choice.metrics),
         resample(scores, draws, choice.resampled),
+        AnswerClasses.of(scores.correct, scores.generation),
         measure_inside_answers(scores),
     )
 
@@ -313,14 +280,9 @@ def _intervals(cells: Mapping[str, _Cell], choice: RowChoice) -> dict[str, Inter
     """Return the interval of the mean over tasks; answers are drawn inside each task."""
     found = {}
     for metric in choice.resampled:
-        tasks = {
-            task: cell for task, cell in cells.items() if metric in cell.draws and cell.values[metric].value is not None
-        }
-        if tasks:
-            means = mean_over_tasks_of_draws({task: cell.draws[metric] for task, cell in tasks.items()})
-            # A task with a single answer has no spread to show, so neither has a mean that holds it.
-            fewest = min(cell.answers_behind(metric) for cell in tasks.values())
-            found[metric] = interval_of(means, generations=fewest)
+        tasks = [cell.resampled(metric) for cell in cells.values() if metric in cell.draws]
+        if any(task.value.value is not None for task in tasks):
+            found[metric] = mean_interval(tasks)
     return found
 
 
@@ -334,35 +296,3 @@ def _left_out(columns: UnitColumns, function: str, part: Part) -> dict[str, int]
         NO_CONFIDENCE: int((np.isnan(scores) & (status != missing) & (status != abstained)).sum()),
     }
     return {reason: count for reason, count in counts.items() if count}
-
-
-@dataclass(frozen=True, slots=True)
-class _Winners:
-    """By the number of each row the metrics in which it is a winner inside its group, and the best of the winners."""
-
-    winning: Sequence[list[str]]
-    best: Sequence[list[str]]
-
-
-def _winners(rows: Sequence[ReportRow], groups: Sequence[tuple[str, str, str | None]]) -> _Winners:
-    members: dict[tuple[str, str, str | None], list[int]] = {}
-    for number, group in enumerate(groups):
-        members.setdefault(group, []).append(number)
-    found = _Winners([[] for _ in rows], [[] for _ in rows])
-    whole = max(map(len, members.values()), default=0)
-    for numbers in members.values():
-        if len(numbers) < max(whole, 2) or len(rows[numbers[0]].tasks) < FEWEST_CELLS:
-            continue
-        for metric in rows[numbers[0]].values:
-            higher = METRICS[metric].higher_is_better
-            if higher is None or metric == "accuracy":  # the same for every function and map
-                continue
-            cells = {
-                str(number): [task.values[metric].value for task in rows[number].tasks.values()] for number in numbers
-            }
-            comparison = compare(cells, higher_is_better=higher)
-            for winner in comparison.winners:
-                found.winning[int(winner)].append(metric)
-            if comparison.best is not None:
-                found.best[int(comparison.best)].append(metric)
-    return found

@@ -1,33 +1,33 @@
-"""What a run found: counts, rates and metrics per task and their mean, from the stored units (design 5)."""
+"""What a run found: counts, rates and metrics per task and their mean, from the stored units."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from salt_tui.measure.conclusions import conclude_functions, conclude_maps, judge_kinds
+from salt_tui.measure.course import CourseOfAnswers, course_of_answers, mean_confidences
 from salt_tui.measure.findings import (
-    CourseOfAnswers,
-    course_of_answers,
-    mean_confidences,
+    Finding,
+    calibrated_finding,
+    function_finding,
+    map_finding,
+    right_finding,
+    undecided,
+    unit_finding,
 )
+from salt_tui.measure.header import RunHeader, run_header
 from salt_tui.measure.rates import RATES as UNIT_RATES
 from salt_tui.measure.rates import Rates, measure_rates
 from salt_tui.measure.row_selection import RowSelection
-from salt_tui.measure.rows import (
-    GRANULARITIES,
-    USUAL,
-    WHOLE,
-    ReportRow,
-    RowChoice,
-    mark_best,
-    measure_rows,
-)
+from salt_tui.measure.rows import GRANULARITIES, MAPS, WHOLE, ReportRow, RowChoice, measure_rows
 from salt_tui.measure.slices import slice_parts
 from salt_tui.measure.task_scores import RAW
-from salt_tui.store.queries import open_queries
-from salt_tui.store.results import StoredRun, TaskCounts
-from scoring.confidence import HEADLINE_FUNCTION
+from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.results import StoredRun, TaskCounts, UnitColumns
+from scoring.choosing import UnitComparison
+from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, mean_over_tasks
 from scoring.value import Value, undefined
 
@@ -36,12 +36,6 @@ HEADLINE_METRICS = {"ece": "ece", "auroc_macro": "auroc", "auroc_micro": "auroc_
 
 RATES = (*UNIT_RATES, *HEADLINE_METRICS)
 """The headline values of a task; ECE and AUROC are those of raw `HEADLINE_FUNCTION` over atoms."""
-
-DIGEST_METRICS = ("accuracy", "ece", "brier", "nll", "auroc", "auroc_micro", "prr", "euro_auc")
-"""What the tables of a digest show; the others are in the rows."""
-
-GRANULARITY_METRICS = ("accuracy", "ece", "auroc", "auroc_micro", "prr")
-"""What is compared between atoms, lines and whole answers."""
 
 NO_FINISHED_ANSWER = "no finished answer"
 NO_ANSWER_COUNTS = "no answer that counts"
@@ -76,44 +70,46 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """A whole run."""
+    """A whole run in its headline values."""
 
     run: StoredRun
+    header: RunHeader
     tasks: tuple[TaskReport, ...]
     mean: Mapping[str, TaskMean]
 
 
 @dataclass(frozen=True, slots=True)
-class RunDigest:
-    """What the default report shows.
+class FullReport:
+    """Everything that a report in any format shows.
 
     Attributes:
-        report: counts and rates per task.
-        rows: of atoms every function raw and by the usual map, and every map of the headline function; of lines and
-            whole answers the headline function; with the best marked.
-        rates: precision, recall and redundancy with intervals.
-        says: mean raw headline function per task.
+        summary: counts and headline values per task.
+        selection: what was asked for.
+        rows: the chosen rows; without a choice the usual ones.
+        rates: precision, recall and redundancy of atoms with intervals.
+        says: mean raw headline function over atoms, per task.
         course: how atoms change along an answer.
+        findings: one per question, in the order of a report.
+        unknown: what the run leaves open and how many more problems would tell; empty where there is nothing.
     """
 
-    report: RunReport
+    summary: RunReport
+    selection: RowSelection
     rows: tuple[ReportRow, ...]
     rates: Rates
     says: Mapping[str, float]
     course: CourseOfAnswers
+    findings: tuple[Finding, ...]
+    unknown: str
 
+    def row(self, unit: str, function: str, name: str) -> ReportRow | None:
+        """Return the row of a granularity, function and map; None if it was not measured."""
+        known = {(row.granularity, row.function, row.calibrator): row for row in self.rows}
+        return known.get((unit, function, name))
 
-@dataclass(frozen=True, slots=True)
-class RunAnalyses:
-    """What JSON adds to the chosen rows; always of the whole run.
-
-    Attributes:
-        course: how atoms change along an answer.
-        granularities: raw headline function over atoms, lines and whole answers.
-    """
-
-    course: CourseOfAnswers
-    granularities: tuple[ReportRow, ...]
+    def finding(self, question: str) -> Finding | None:
+        """Return the finding of a question."""
+        return next((finding for finding in self.findings if finding.question == question), None)
 
 
 def report_run(database: Path, name: str) -> RunReport:
@@ -126,76 +122,72 @@ def report_run(database: Path, name: str) -> RunReport:
     Raises:
         StoreError: no such file or run.
     """
-    with open_queries(database) as queries:
+    with open_queries(database) as queries, queries.snapshot():
         run = queries.find_run(name)
-        columns = queries.unit_columns(run, "atom", (HEADLINE_FUNCTION,))
-        rates = measure_rates(columns, 0)
-        (row,) = measure_rows(columns, RowChoice({HEADLINE_FUNCTION: (RAW,)}, tuple(HEADLINE_METRICS.values()), 0))
-        tasks = tuple(_task_report(counts, rates, row) for counts in queries.task_counts(run))
-        mean = {rate: mean_over_tasks({task.task: task.values[rate] for task in tasks}) for rate in RATES}
-        return RunReport(queries.run_record(run), tasks, mean)
+        return _summary(queries, run, queries.unit_columns(run, "atom", (HEADLINE_FUNCTION,)))
 
 
-def report_rows(database: Path, run: int, choice: RowSelection) -> tuple[ReportRow, ...]:
-    """Measure the chosen rows, those of a slice after each other.
+def measure_report(database: Path, name: str, selection: RowSelection) -> FullReport:
+    """Measure everything that a report shows.
+
+    Args:
+        database: the file.
+        name: number of the run or ``latest``.
+        selection: which rows, how many resamples.
 
     Raises:
         StoreError: no such file or run.
         UsageError: no column of that name to slice by.
     """
-    found: list[ReportRow] = []
+    draws = selection.rows.draws
     with open_queries(database) as queries, queries.snapshot():
-        for unit in choice.units:
-            columns = queries.unit_columns(run, unit, choice.rows.functions)
-            parts = (WHOLE,) if choice.by is None else slice_parts(queries, run, columns, choice.by)
-            found.extend(measure_rows(columns, choice.rows, parts))
-    return mark_best(found)
+        run = queries.find_run(name)
+        columns: dict[str, UnitColumns] = {unit: queries.unit_columns(run, unit) for unit in GRANULARITIES}
+        summary = _summary(queries, run, columns["atom"])
+        rows: list[ReportRow] = []
+        for unit in selection.units:
+            parts = (WHOLE,) if selection.by is None else slice_parts(queries, run, columns[unit], selection.by)
+            rows.extend(measure_rows(columns[unit], selection.rows, parts))
+    atoms = columns["atom"]
+    rates, says, course = measure_rates(atoms), mean_confidences(atoms), course_of_answers(atoms)
+    findings, unknown = _findings(columns, rates, says, draws)
+    return FullReport(summary, selection, tuple(rows), rates, says, course, findings, unknown)
 
 
-def report_digest(database: Path, report: RunReport, draws: int) -> RunDigest:
-    """Measure what answers the questions of a report: how right, how calibrated, by which signal, where it breaks.
-
-    Args:
-        database: the file.
-        report: of the run.
-        draws: bootstrap resamples; 0 for no intervals.
-
-    Raises:
-        StoreError: the file cannot be read.
-    """
-    rows: list[ReportRow] = []
-    with open_queries(database) as queries, queries.snapshot():
-        for unit in GRANULARITIES:
-            columns = queries.unit_columns(report.run.run, unit)
-            maps = USUAL if unit == "atom" else {HEADLINE_FUNCTION: (RAW,)}
-            rows.extend(measure_rows(columns, RowChoice(maps, DIGEST_METRICS, draws)))
-            if unit == "atom":
-                atoms = columns
-    return RunDigest(
-        report=report,
-        rows=mark_best(rows),
-        rates=measure_rates(atoms, draws),
-        says=mean_confidences(atoms),
-        course=course_of_answers(atoms),
+def _findings(
+    columns: Mapping[str, UnitColumns], rates: Rates, says: Mapping[str, float], draws: int
+) -> tuple[tuple[Finding, ...], str]:
+    right = right_finding(rates)
+    if not draws:
+        return (right,), ""
+    atoms, names = columns["atom"], tuple(CONFIDENCE_FUNCTIONS)
+    said = sum(says.values()) / len(says) if says else None
+    share = mean_over_tasks({task: rates.tasks[task].counts.precision for task in says}).mean.value if says else None
+    functions, maps = conclude_functions(atoms, names, draws), conclude_maps(atoms, HEADLINE_FUNCTION, MAPS, draws)
+    findings = (
+        right,
+        calibrated_finding(judge_kinds({"atom": atoms}, names), said, share),
+        function_finding(functions),
+        map_finding(maps, said, share),
+        unit_finding(_judge_units(columns, names)),
     )
+    return findings, undecided({"Which function ranks best": functions, "Which map is best": maps})
 
 
-def report_analyses(database: Path, run: int, draws: int) -> RunAnalyses:
-    """Measure the course of answers, and atoms beside lines and whole answers.
+def _judge_units(columns: Mapping[str, UnitColumns], names: Sequence[str]) -> UnitComparison:
+    """Compare all kinds of units; without whole answers where too few are right for half of the other tasks."""
+    every = judge_kinds(columns, names)
+    parts = judge_kinds({kind: found for kind, found in columns.items() if kind != "generation"}, names)
+    return every if 2 * len(every.tasks) >= len(parts.tasks) else parts
 
-    Args:
-        database: the file.
-        run: its number.
-        draws: bootstrap resamples; 0 for no intervals.
 
-    Raises:
-        StoreError: no such file or run.
-    """
-    choice = RowChoice({HEADLINE_FUNCTION: (RAW,)}, GRANULARITY_METRICS, draws, ("ece", "auroc"))
-    with open_queries(database) as queries, queries.snapshot():
-        found = {unit: queries.unit_columns(run, unit, (HEADLINE_FUNCTION,)) for unit in GRANULARITIES}
-    rows = tuple(row for columns in found.values() for row in measure_rows(columns, choice))
-    return RunAnalyses(course_of_answers(found["atom"]), rows)
+def _summary(queries: Queries, run: int, atoms: UnitColumns) -> RunReport:
+    rates = measure_rates(atoms)
+    (row,) = measure_rows(atoms, RowChoice({HEADLINE_FUNCTION: (RAW,)}, tuple(HEADLINE_METRICS.values()), 0))
+    tasks = tuple(_task_report(counts, rates, row) for counts in queries.task_counts(run))
+    mean = {rate: mean_over_tasks({task.task: task.values[rate] for task in tasks}) for rate in RATES}
+    stored = queries.run_record(run)
+    return RunReport(stored, run_header(stored), tasks, mean)
 
 
 def _task_report(counts: TaskCounts, rates: Rates, row: ReportRow) -> TaskReport:

@@ -101,11 +101,11 @@ def measure_running(units: RunningUnits, function: str, task: str | None = None,
         draws: bootstrap resamples; 0 for no intervals.
     """
     columns = units.columns if task is None else _only(units.columns, task)
-    rates = measure_rates(columns, draws)
+    rates = measure_rates(columns)
     (row,) = measure_rows(columns, RowChoice({function: (RAW,)}, tuple(METRICS.values()), draws))
     means = {"precision": rates.means["precision"], **{name: row.values[metric] for name, metric in METRICS.items()}}
     intervals: dict[str, Interval | None] = {
-        "precision": rates.intervals.get("precision"),
+        "precision": rates.intervals["precision"],
         **{name: row.intervals.get(metric) for name, metric in METRICS.items()},
     }
     return Measured(
@@ -213,7 +213,7 @@ class RunningMeasurement:
         try:
             units = read(choice)
             draws = 0 if rest and units.columns.status.size > DRAWN_UNITS else DRAWS
-            tasks = measure_rates(units.columns, 0).tasks
+            tasks = measure_rates(units.columns).tasks
             self._result = version, choice, measure_running(units, choice.function, choice.task, draws)
             self._precisions = choice.kind, {task: found.counts.precision for task, found in tasks.items()}
             self.failure = None

@@ -1,15 +1,17 @@
-"""A report as JSON-able data with the stable names of design 5; undefined is None and ``reasons`` says why."""
+"""A report as JSON-able data with stable names; undefined is None and ``reasons`` says why, infinite is a text."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from salt_tui.measure.findings import CourseOfAnswers, atoms_against_lines
-from salt_tui.measure.row_selection import RowSelection
+from salt_tui.measure.course import CourseOfAnswers
+from salt_tui.measure.findings import Finding
+from salt_tui.measure.header import RunHeader
+from salt_tui.measure.rates import Rates
 from salt_tui.measure.rows import ReportRow
-from salt_tui.measure.run_report import RATES, RunAnalyses, RunReport, TaskReport
+from salt_tui.measure.run_report import RATES, FullReport, RunReport, TaskReport
 from scoring.analyses_position import Curve
 from scoring.benchmark_intervals import RESAMPLED
 from scoring.correctness import TaskMean
@@ -38,19 +40,78 @@ def run_data(report: RunReport) -> dict[str, Any]:
     }
 
 
-def report_data(
-    report: RunReport, rows: Sequence[ReportRow], selection: RowSelection, analyses: RunAnalyses
-) -> dict[str, Any]:
+def report_data(report: FullReport) -> dict[str, Any]:
     """Return the object of ``report --format json``."""
     data = {
-        **run_data(report),
-        "rows": [row_data(row) for row in rows],
-        "analyses": analyses_data(analyses),
-        "draws": selection.rows.draws,
+        **run_data(report.summary),
+        "header": header_data(report.summary.header),
+        "findings": [finding_data(finding) for finding in report.findings],
+        "unknown": report.unknown or None,
+        "rates": rates_data(report.rates),
+        "rows": [row_data(row) for row in report.rows],
+        "analyses": {"position": _position(report.course), "history": _curve(report.course.history)},
+        "draws": report.selection.rows.draws,
     }
-    if selection.left_out:
-        data["rows_left_out"] = {"count": selection.left_out, "reason": "not usual; --full measures every row"}
+    if report.selection.left_out:
+        data["rows_left_out"] = {
+            "count": report.selection.left_out,
+            "reason": "not usual; --full measures every row",
+        }
     return data
+
+
+def header_data(header: RunHeader) -> dict[str, Any]:
+    """Return what shaped a run, with the names of ``runs``."""
+    return {
+        "run": header.run,
+        "model": header.model,
+        "description": header.description,
+        "state": header.state,
+        "created_at": header.created_at,
+        "finished_at": header.finished_at,
+        "difficulty": header.difficulty,
+        "method": header.method,
+        "shots": header.shots,
+        "seed": header.seed,
+        "sampling": dict(header.sampling),
+        "width": header.width,
+        "context": header.context,
+        "device": header.device,
+        "statistics": header.statistics,
+        "exact": header.exact,
+        "tasks": list(header.tasks),
+        "answers": header.answers,
+        "model_sha256": header.model_sha256,
+        "plan_hash": header.plan_hash,
+        "environment_hash": header.environment_hash,
+    }
+
+
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """Return the answer to one question."""
+    return {
+        "question": finding.question,
+        "sentence": finding.sentence,
+        "best": list(finding.best),
+        "n": finding.n,
+        "answers": finding.answers,
+        "tasks": list(finding.tasks),
+        "reasons": dict(finding.reasons),
+    }
+
+
+def rates_data(rates: Rates) -> dict[str, Any]:
+    """Return intervals of precision, recall and redundancy, of every task and of their mean."""
+    return {
+        "tasks": {
+            task: {name: {"value": rate.value, "interval": ends(rate.interval)} for name, rate in found.rates.items()}
+            for task, found in rates.tasks.items()
+        },
+        "mean": {
+            name: {"value": mean.mean.value, "interval": ends(rates.intervals[name])}
+            for name, mean in rates.means.items()
+        },
+    }
 
 
 def row_data(row: ReportRow) -> dict[str, Any]:
@@ -64,7 +125,7 @@ def row_data(row: ReportRow) -> dict[str, Any]:
         "answers": row.answers,
         **_means(row.values),
         "reasons": {name: why(mean) for name, mean in row.values.items() if mean.mean.reason is not None},
-        "intervals": {name: _ends(interval) for name, interval in row.intervals.items()},
+        "intervals": {name: ends(interval) for name, interval in row.intervals.items()},
         "units_left_out": dict(row.units_left_out),
         "auroc_micro_by_task": {
             task: {
@@ -74,33 +135,24 @@ def row_data(row: ReportRow) -> dict[str, Any]:
             }
             for task, inside in ((name, found.inside) for name, found in row.tasks.items())
         },
-        "winning_function": list(row.winning_function),
-        "winning_map": list(row.winning_map),
-        "best_function": list(row.best_function),
-        "best_map": list(row.best_map),
         "notes": list(row.notes),
     }
 
 
-def analyses_data(analyses: RunAnalyses) -> dict[str, Any]:
-    """Return what the tables say about the course of an answer and about atoms, lines and whole answers.
-
-    A number of a curve is None in a part without units.
-    """
-    course = analyses.course
-    return {
-        "position": _position(course),
-        "history": _curve(course.history),
-        "granularity": {
-            "rows": [row_data(row) for row in analyses.granularities],
-            "atoms_against_lines": {metric: _against_lines(analyses, metric) for metric in ("ece", "auroc")},
-        },
-    }
-
-
-def row_record(row: ReportRow) -> dict[str, str | int | float | None]:
-    """Return one row of ``report --format csv``; every row has the same names."""
+def row_record(summary: RunReport, row: ReportRow) -> dict[str, str | int | float | None]:
+    """Return one row of ``report --format csv``; every row has the same names and says what shaped its run."""
+    header = summary.header
     record: dict[str, str | int | float | None] = {
+        "run": header.run,
+        "model": header.model,
+        "difficulty": header.difficulty,
+        "method": header.method,
+        "shots": header.shots,
+        "seed": header.seed,
+        "sampling": header.sampling_words,
+        "width": header.width,
+        "created_at": header.created_at,
+        "plan_hash": header.plan_hash,
         "granularity": row.granularity,
         "function": row.function,
         "calibrator": row.calibrator,
@@ -146,22 +198,8 @@ def _curve(curve: Curve) -> dict[str, Any]:
     }
 
 
-def _against_lines(analyses: RunAnalyses, metric: str) -> dict[str, Any] | None:
-    compared = atoms_against_lines(analyses.granularities, metric)
-    if compared is None:
-        return None
-    means = compared.overall
-    return {
-        "tasks": means.pairs,
-        "atoms": means.first.value,
-        "lines": means.second.value,
-        "p_atoms_better": means.p_first_better.value,
-        "p_lines_better": means.p_second_better.value,
-        **({} if means.first.reason is None else {"reason": means.first.reason}),
-    }
-
-
-def _ends(interval: Interval) -> list[float] | None:
+def ends(interval: Interval) -> list[float] | None:
+    """Return both ends, None where there is no interval."""
     return None if interval.low is None or interval.high is None else [interval.low, interval.high]
 
 

@@ -1,17 +1,46 @@
-"""Tables as data, and the two ways they are printed: aligned text and Markdown."""
+"""Tables as data, and the three ways they are printed: aligned text, Markdown and LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isinf
 
 from scoring.intervals import Interval
 from scoring.value import Value
 
-BEST = "▲"
-WINNER = "△"
+BEST = "●"
+"""Marks what cannot be told apart from the best."""
+
+PARTIAL = "*"
+"""Marks a mean that leaves out tasks."""
+
 UNDEFINED = "–"
+INFINITE = "∞"
+
+WIDEST = 160
+"""Columns beyond which lines are not made longer: nobody follows a line that far."""
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "_": r"\_",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    BEST: r"$\bullet$",
+    "′": r"$'$",
+    "–": "--",
+    INFINITE: r"$\infty$",
+    "×": r"$\times$",
+    "−": "$-$",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +52,7 @@ class TextTable:
         heads: of the columns.
         rows: cells, as many as heads.
         left: number of columns that are aligned to the left; the others to the right.
+        extra: heads of columns that text leaves out where the terminal is too narrow, the first first.
         notes: lines below.
     """
 
@@ -31,16 +61,21 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...]
     left: int = 1
     notes: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
 
-    def as_text(self) -> Iterable[str]:
-        """Yield the lines without the notes, columns one space apart."""
+    def as_text(self, width: int = WIDEST) -> Iterable[str]:
+        """Yield the lines without the notes, columns one space apart, without the extra columns that do not fit."""
         if self.title:
             yield self.title
         widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
+        kept = list(range(len(self.heads)))
+        for head in self.extra:
+            if sum(widths[number] + 1 for number in kept) - 1 > width:
+                kept.remove(self.heads.index(head))
         for cells in (self.heads, *self.rows):
             yield " ".join(
-                cell.ljust(width) if number < self.left else cell.rjust(width)
-                for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+                cells[number].ljust(widths[number]) if number < self.left else cells[number].rjust(widths[number])
+                for number in kept
             ).rstrip()
 
     def as_markdown(self) -> Iterable[str]:
@@ -54,14 +89,35 @@ class TextTable:
         for note in self.notes:
             yield from ("", note)
 
+    def as_latex(self) -> Iterable[str]:
+        r"""Yield a ``table`` for LaTeX with the package ``booktabs``; the notes become its caption."""
+        columns = "".join("l" if number < self.left else "r" for number in range(len(self.heads)))
+        caption = ". ".join(text.rstrip(".") for text in (self.title.rstrip("?"), *self.notes) if text)
+        yield from (r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{columns}}}", r"\toprule")
+        yield _latex_row(self.heads)
+        yield r"\midrule"
+        yield from map(_latex_row, self.rows)
+        yield from (r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex(caption)}.}}", r"\end{table}")
+
+
+def latex(text: str) -> str:
+    """Return a text with everything escaped that LaTeX would read as a command."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(latex(" ".join(cell.replace("█", "").split())) for cell in cells) + r" \\"
+
 
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number without its leading zero: ``.753``, ``-.120``, ``1.000``, ``∞``; a dash for None."""
     if value is None:
         return UNDEFINED
     if isinf(value):
-        return "∞" if value > 0 else "-∞"
+        return INFINITE if value > 0 else f"-{INFINITE}"
     text = f"{value:.{digits}f}"
+    if float(text) == 0.0:
+        text = text.removeprefix("-")  # what rounds to zero has no sign
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
@@ -70,13 +126,13 @@ def value_text(value: Value) -> str:
     return number(value.value)
 
 
-def interval_text(interval: Interval | None) -> str:
-    """Return ``[.71 .80]``; nothing where there is none."""
+def interval_text(interval: Interval | None, digits: int = 3) -> str:
+    """Return ``[.712 .801]``; nothing where there is none."""
     if interval is None or interval.low is None or interval.high is None:
         return ""
-    return f"[{number(interval.low, 2)} {number(interval.high, 2)}]"
+    return f"[{number(interval.low, digits)} {number(interval.high, digits)}]"
 
 
 def with_interval(value: Value, interval: Interval | None) -> str:
-    """Return a number and its interval in sixteen places, so that numbers stand below each other."""
-    return f"{value_text(value)} {interval_text(interval):<10}"
+    """Return a number and its interval with as many digits, in eighteen places, so that numbers stand in a column."""
+    return f"{value_text(value)} {interval_text(interval):<12}"

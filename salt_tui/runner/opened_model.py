@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import salt_tui
+from salt_tui.engine.device_words import device_in_words
 from salt_tui.engine.engine import ContextInfo, ContextOptions, Engine, LoadOptions, LoadProgress, ModelInfo
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.runner.answering import AnswerJob, ReplyReading, answer_sampling
 from salt_tui.runner.events import ModelLoading, RunStarted, TaskProgress
 from salt_tui.runner.jobs import Emit, JobName
 from salt_tui.runner.loop import ReadyWork
-from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, device_in_words, make_environment
+from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, make_environment
 from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN, EncodedProblem
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import EngineOptions

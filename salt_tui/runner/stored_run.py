@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from salt_tui.engine.device_words import device_in_words
 from salt_tui.runner.events import RunEnded, RunStarted, TaskProgress
-from salt_tui.runner.plan import device_in_words
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.unit_stream import AnswerUnits, answer_units
 

@@ -82,7 +82,7 @@ def test_the_table_fits_80_columns_and_answers_every_question(
     assert [line for line in lines if len(line) > 80] == []
     questions = [line for line in lines if line.endswith("?") or line.startswith("Does it know?")]
     assert len(questions) == 7
-    for start in ("Right:", "Calibrated:", "Function:", "Map:", "Unit:", "Along the answer:"):
+    for start in ("How right", "Does it know", "Which signal", "Recalibrate", "Which unit"):
         assert any(line.startswith(start) for line in lines)
     assert any(line.startswith("mean of tasks") for line in lines)
     assert not [line for line in output(capsys, database, "--draws", "0").splitlines() if line.endswith(" .")]
@@ -96,25 +96,74 @@ def test_other_tables_fit_80_columns(database: Path, capsys: pytest.CaptureFixtu
     assert max(len(line) for line in lines) <= 80
 
 
-def test_every_winner_is_marked_and_the_best_median_of_them_apart(
+def test_what_cannot_be_told_apart_from_the_best_is_marked_with_the_statistic_of_its_column(
     database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = output(capsys, database, "--draws", "0")
-    notes = " ".join(text.split())
-    assert "better than some function and worse than none" in notes
-    assert "the best median over the tasks (the column shows means)" in notes
-    rows = json_of(output(capsys, database, "--draws", "0", "--format", "json"))["rows"]
-    for row in rows:
-        assert set(row["best_function"]) <= set(row["winning_function"])
-        assert set(row["best_map"]) <= set(row["winning_map"])
-    raw = [row for row in rows if row["granularity"] == "atom" and row["calibrator"] == "none"]
-    (best,) = [row for row in raw if "auroc" in row["best_function"]]
-    table = text.split("Which confidence function?")[1].split("\n\n")[0].splitlines()
-    marks = {line.split()[0]: line for line in table[2:]}
-    for row in raw:
-        won = "auroc" in row["winning_function"]
-        mark = "▲" if row is best else "△" if won else " "
-        assert f"{mark}{row['auroc']:.3f}".replace("0.", ".") in marks[row["function"]]
+    text = output(capsys, database, "--draws", "200")
+    data = json_of(output(capsys, database, "--draws", "200", "--format", "json"))
+    findings = {finding["question"]: finding for finding in data["findings"]}
+    for title, question, metric in (
+        ("Which confidence function?", "function", "auroc"),
+        ("Which calibration map?", "map", "brier"),
+    ):
+        table = text.split(title)[1].split("\n\n")[0].splitlines()
+        marked = {line.split()[0] for line in table[2:] if " ●" in line}
+        best = {"raw" if name == "none" else name for name in findings[question]["best"]}
+        assert marked == best
+        kind = "calibrator" if question == "map" else "function"
+        rows = [row for row in data["rows"] if row["granularity"] == "atom"]
+        rows = [
+            row for row in rows if row["function" if question == "map" else "calibrator"] in ("max_probability", "none")
+        ]
+        values = {row[kind]: row[metric] for row in rows}
+        order = sorted(values, key=values.__getitem__, reverse=metric == "auroc")
+        assert order[0] in findings[question]["best"], "the best mean is always in the set"
+    assert " ".join(text.split()).count("cannot be told apart from the best of its column") == 1
+
+
+def test_the_head_says_what_shaped_the_run_and_answers_in_sentences_in_every_format(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = json_of(output(capsys, database, "--draws", "50", "--format", "json"))
+    assert [finding["question"] for finding in data["findings"]][:4] == ["right", "calibrated", "function", "map"]
+    assert data["header"]["difficulty"] == "easy"
+    assert data["header"]["sampling"]["temperature"] == 0.0
+    assert (data["header"]["plan_hash"], data["header"]["environment_hash"]) == ("plan-hash", "environment-hash")
+    table, md, latex = (
+        " ".join(output(capsys, database, "--draws", "50", "--format", f).split()) for f in ("table", "md", "latex")
+    )
+    for finding in data["findings"]:
+        assert finding["sentence"] in table
+        assert finding["sentence"] in md
+        assert " ".join(finding["sentence"].split()) in latex
+    for text in (table, md):
+        assert "easy · regular, 3 examples · seed 1 · greedy · width 4 · CPU ×2 · exact" in text
+    rows = list(
+        csv.DictReader(io.StringIO(output(capsys, database, "--draws", "0", "--format", "csv", "--unit", "atom")))
+    )
+    assert {row["sampling"] for row in rows} == {"greedy"}
+    assert {(row["difficulty"], row["seed"]) for row in rows} == {("easy", "1")}
+
+
+def test_latex_tables_hold_every_cell_escaped(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, database, "--draws", "20", "--format", "latex")
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 7
+    lines = [line for line in text.splitlines() if line and not line.startswith(("%", "\\"))]
+    assert all(line.endswith(r" \\") for line in lines)
+    assert not re.search(r"(?<!\\)[_&%#](?=\w)", " ".join(lines).replace(" & ", "  "))
+    assert r"matrix\_multiplication" in text
+
+
+def test_a_wide_terminal_gets_wide_tables(
+    database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widths = {}
+    for columns in (60, 80, 150):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = output(capsys, database, "--draws", "0").splitlines()
+        widths[columns] = max(map(len, lines))
+        assert ("AUPRC ↑" in " ".join(lines)) == (columns == 150)
+    assert widths[60] < widths[80] <= 80 < widths[150] <= 150
 
 
 def test_json_has_the_analyses_that_the_tables_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +172,6 @@ def test_json_has_the_analyses_that_the_tables_show(tmp_path: Path, capsys: pyte
     store_run(database, tasks=tasks, answers=4, atoms=10)
     more = ("--draws", "20", "--unit", "line", "--function", "perplexity")
     analyses = json_of(output(capsys, database, "--format", "json", *more))["analyses"]
-    assert set(analyses) == {"position", "history", "granularity"}
     position, history = analyses["position"], analyses["history"]
     assert len(position["edges"]) == 11
     assert position["n"] == [8] * 10
@@ -135,20 +183,12 @@ def test_json_has_the_analyses_that_the_tables_show(tmp_path: Path, capsys: pyte
     assert position["accuracy"] == pytest.approx(means)
     assert len(history["edges"]) == 6
     assert sum(history["n"]) == 8 * 9
-    rows = analyses["granularity"]["rows"]
-    assert [row["granularity"] for row in rows] == ["atom", "line", "generation"]
-    assert {(row["function"], row["calibrator"]) for row in rows} == {("max_probability", "none")}
-    assert {"accuracy", "ece", "auroc", "auroc_micro", "prr", "n", "intervals"} <= set(rows[0])
-    against = analyses["granularity"]["atoms_against_lines"]["ece"]
-    assert against["tasks"] == 2
-    assert against["atoms"] == pytest.approx(rows[0]["ece"])
-    assert 0 < against["p_atoms_better"] <= 1
 
 
 def test_lines_end_at_words_at_the_width_of_the_terminal(
     database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for columns, width in (("60", 60), ("400", 80)):
+    for columns, width in (("60", 60), ("400", 160)):
         monkeypatch.setenv("COLUMNS", columns)
         print_summary(report_run(database, "1"))
         lines = capsys.readouterr().out.splitlines()
@@ -178,9 +218,9 @@ def test_means_that_leave_out_a_task_are_marked_and_the_others_counted(
     tables = text.split("\n\n")
     for title in ("How right is it?", "Does it know?", "Atoms, lines"):
         (table,) = [table for table in tables if table.startswith(title)]
-        assert "– undefined, * mean of the other tasks: " in table
+        assert "\nundefined: " in table
     assert re.search(r"^atom +40 \*\.\d+ \*\.\d+ \[.*\] +\*\.\d+ \[.*\] +\*\.\d+ +\*\.\d+$", text, re.MULTILINE)
-    assert "of those asked for (mean of 1 and 2 tasks)." in " ".join(text.split())
+    assert "(n 40 in 8 answers, mean of 1 of 2 tasks; of those asked for 2 tasks)." in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     print_summary(report_run(database, "1"))
     summary = capsys.readouterr().out
@@ -191,7 +231,7 @@ def test_means_that_leave_out_a_task_are_marked_and_the_others_counted(
 def test_means_of_all_tasks_are_not_marked(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     print_summary(report_run(database, "1"))
     assert "*" not in capsys.readouterr().out
-    assert "(mean of 8 tasks)" in " ".join(output(capsys, database, "--draws", "0").split())
+    assert "in 48 answers, mean of 8 tasks)" in " ".join(output(capsys, database, "--draws", "0").split())
 
 
 def test_a_task_without_an_answer_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

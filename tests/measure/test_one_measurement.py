@@ -43,7 +43,7 @@ def test_live_shows_the_digits_of_the_report(database: Path, kind: str, function
     session.state.map.kind, session.state.map.function = kind, function
     with open_queries(database) as queries:
         columns = queries.unit_columns(1, "line" if kind == "line" else "atom", (function,))
-    rates = measure_rates(columns, 1000)
+    rates = measure_rates(columns)
     (row,) = measure_rows(columns, RowChoice({function: (RAW,)}, tuple(METRICS.values())))
     live = live_numbers(session)
     assert live.values["precision"] == rates.means["precision"].mean
@@ -56,7 +56,7 @@ def test_live_shows_the_digits_of_the_report(database: Path, kind: str, function
         ), name
     for task in EIGHT_TASKS[:3]:
         session.state.map.task = task
-        live, alone = live_numbers(session), rates.tasks[task].intervals["precision"]
+        live, alone = live_numbers(session), rates.tasks[task].rates["precision"].interval
         assert live.intervals["precision"] == (alone.low, alone.high)
         interval = row.tasks[task].intervals["auroc"]
         assert live.values["auroc_macro"] == row.tasks[task].values["auroc"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from salt_tui.measure.findings import course_of_answers, mean_confidences
+from salt_tui.measure.course import course_of_answers, mean_confidences
 from salt_tui.measure.rates import measure_rates
-from salt_tui.measure.row_selection import select_rows
-from salt_tui.measure.rows import EVERYTHING, MAPS, USUAL, RowChoice, mark_best, measure_rows
-from salt_tui.measure.run_report import report_analyses, report_digest, report_rows, report_run
+from salt_tui.measure.row_selection import RowSelection, select_rows
+from salt_tui.measure.rows import EVERYTHING, MAPS, ReportRow, RowChoice, measure_rows
+from salt_tui.measure.run_report import measure_report, report_run
 from salt_tui.measure.slices import slice_parts
 from salt_tui.reports.json_report import report_data, row_data
 from salt_tui.store.queries import open_queries
@@ -104,19 +104,8 @@ def test_lines_are_sliced_by_columns_of_the_answer_and_others_are_named(database
             slice_parts(queries, 1, lines, "token_start")
 
 
-def test_the_best_is_marked_only_where_the_paired_test_supports_it(atoms: UnitColumns) -> None:
-    rows = mark_best(measure_rows(atoms, RowChoice(USUAL, ("ece", "auroc"), draws=0)))
-    maps = {row.calibrator: row.best_map for row in rows if row.function == "max_probability"}
-    assert "ece" not in maps["none"]
-    assert sum("ece" in best for best in maps.values()) == 1
-    functions = [row for row in rows if row.calibrator == "none"]
-    assert sum("auroc" in row.best_function for row in functions) <= 1
-
-
-def test_too_few_tasks_have_no_best(tmp_path: Path) -> None:
-    store_run(tmp_path / "x.db", tasks=EIGHT_TASKS[:4], answers=4, atoms=8)
-    rows = report_rows(tmp_path / "x.db", 1, select_rows((), (), (), by=None, draws=0, full=False))
-    assert all(row.best_function == row.best_map == () for row in rows)
+def report_rows(database: Path, selection: RowSelection) -> tuple[ReportRow, ...]:
+    return measure_report(database, "1", selection).rows
 
 
 @pytest.mark.parametrize(
@@ -131,7 +120,7 @@ def test_too_few_tasks_have_no_best(tmp_path: Path) -> None:
 def test_degenerate_runs_have_reasons_and_no_numbers(tmp_path: Path, statuses: list[str], n: int, reason: str) -> None:
     store_run(tmp_path / "x.db", tasks=EIGHT_TASKS[:1], answers=3, statuses=statuses)
     selection = select_rows((), (), (), by=None, draws=20, full=True)
-    rows = report_rows(tmp_path / "x.db", 1, selection)
+    rows = report_rows(tmp_path / "x.db", selection)
     assert len(rows) == 3 * len(CONFIDENCE_FUNCTIONS) * len(MAPS)
     headline = next(row for row in rows if (row.function, row.calibrator) == ("max_probability", "none"))
     assert headline.n == n
@@ -145,16 +134,17 @@ def test_degenerate_runs_have_reasons_and_no_numbers(tmp_path: Path, statuses: l
 
 def test_units_without_confidence_are_left_out_and_counted(tmp_path: Path) -> None:
     store_run(tmp_path / "x.db", tasks=EIGHT_TASKS[:1], answers=2, statuses=["correct", "wrong"], tokenless=True)
-    rows = report_rows(tmp_path / "x.db", 1, select_rows(("atom",), (), (), by=None, draws=10, full=False))
+    rows = report_rows(tmp_path / "x.db", select_rows(("atom",), (), (), by=None, draws=10, full=False))
     assert {row.n for row in rows} == {0}
     assert {row.units_left_out["no confidence"] for row in rows} == {4}
-    assert report_digest(tmp_path / "x.db", report_run(tmp_path / "x.db", "latest"), 10).says == {}
+    selection = select_rows((), (), (), by=None, draws=10, full=False)
+    assert measure_report(tmp_path / "x.db", "latest", selection).says == {}
 
 
 def test_one_answer_has_values_without_intervals_and_no_maps(tmp_path: Path) -> None:
     store_run(tmp_path / "x.db", tasks=EIGHT_TASKS[:1], answers=1, atoms=20)
     rows = report_rows(
-        tmp_path / "x.db", 1, select_rows(("atom",), ("max_probability",), (), by=None, draws=9, full=False)
+        tmp_path / "x.db", select_rows(("atom",), ("max_probability",), (), by=None, draws=9, full=False)
     )
     raw, *mapped = rows
     assert raw.values["auroc"].mean.value is not None
@@ -167,9 +157,9 @@ def test_the_course_of_answers_goes_down_and_intervals_hold_precision(database: 
     assert course.correctness.mean[0] > course.correctness.mean[-1]
     assert sum(sum(curve.units) for curve in course.correctness.tasks.values()) == atoms.status.size
     report = report_run(database, "1")
-    rates = measure_rates(atoms, 200)
+    rates = measure_rates(atoms)
     for task in report.tasks:
-        interval = rates.tasks[task.task].intervals["precision"]
+        interval = rates.interval("precision", task.task)
         assert interval.low <= task.values["precision"].value <= interval.high
     mean = rates.intervals["precision"]
     assert mean.low < report.mean["precision"].mean.value < mean.high
@@ -180,10 +170,11 @@ def test_the_usual_rows_say_how_many_there_are_beside_them(tmp_path: Path) -> No
     database = tmp_path / "x.db"
     store_run(database, tasks=EIGHT_TASKS[:1], answers=3, atoms=8)
     selection = select_rows((), (), (), by=None, draws=0, full=False)
-    rows = report_rows(database, 1, selection)
+    report = measure_report(database, "1", selection)
+    rows = report.rows
     everything = 3 * sum(map(len, EVERYTHING.values()))
     assert len(rows) + selection.left_out == everything
-    data = report_data(report_run(database, "1"), rows, selection, report_analyses(database, 1, 0))
+    data = report_data(report)
     assert data["rows_left_out"]["count"] == selection.left_out
     assert {row["calibrator"] for row in data["rows"]} == set(MAPS)
     assert {row["function"] for row in data["rows"]} == set(CONFIDENCE_FUNCTIONS)
@@ -217,5 +208,5 @@ def test_micro_auroc_of_one_answer_has_no_interval(tmp_path: Path) -> None:
     (row,) = measure_rows(columns, RowChoice(HEADLINE, draws=9))
     assert [task.inside.generations for task in row.tasks.values()] == [1]
     assert row.values["auroc_micro"].mean.value is not None
-    assert row_data(row)["intervals"]["auroc"] is not None
+    assert row_data(row)["intervals"]["ece"] is not None
     assert row_data(row)["intervals"]["auroc_micro"] is None

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from salt_tui.engine.device_words import device_in_words
 from salt_tui.runner.plan import (
     Environment,
     RunPlan,
@@ -13,7 +14,6 @@ from salt_tui.runner.plan import (
     TaskPlan,
     canonical_json,
     content_hash,
-    device_in_words,
     differences,
     reads_date,
 )

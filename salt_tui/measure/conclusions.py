@@ -1,0 +1,102 @@
+"""Which function and which map are best on a run, as far as its answers can tell: the columns that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from salt_tui.measure.draws import generator_of
+from salt_tui.measure.task_scores import RAW, calibrated_scores, raw_scores, task_units
+from salt_tui.store.results import UnitColumns
+from scoring.choosing import UnitComparison, judge_units
+from scoring.conclusions import Alternatives, Conclusion, conclude
+from scoring.confidence import CONFIDENCE_FUNCTIONS
+from scoring.cross_fitting import DEFAULT_SEED
+
+QUESTIONS = 3
+"""Function, map and unit: the questions of a report that name something best share its error rate of 5 %."""
+
+FUNCTION_METRIC = "auroc"
+MAP_METRIC = "brier"
+"""Better calibrated is concluded from Brier alone: noise and base rates win on binned errors."""
+
+SAME_RANKS = (("perplexity", "log_perplexity"), ("logprob_sum", "joint_probability"))
+"""Functions that rank alike, so that none of a pair can be better than the other in AUROC."""
+
+
+def conclude_functions(columns: UnitColumns, functions: Sequence[str], draws: int) -> Conclusion:
+    """Return the confidence functions that cannot be told apart from the best one in AUROC.
+
+    Args:
+        columns: units of one granularity with these functions.
+        functions: their names.
+        draws: resamples.
+    """
+    return conclude(
+        list(_functions(columns, functions)),
+        FUNCTION_METRIC,
+        _generator(columns.kind, "function"),
+        questions=QUESTIONS,
+        draws=draws,
+        same=SAME_RANKS,
+    )
+
+
+def conclude_maps(columns: UnitColumns, function: str, maps: Sequence[str], draws: int) -> Conclusion:
+    """Return the calibration maps, raw scores among them, that cannot be told apart from the best one in Brier.
+
+    Args:
+        columns: units of one granularity with the function.
+        function: a confidence function that is a probability.
+        maps: their names, `RAW` among them.
+        draws: resamples; maps are not fitted again in them.
+    """
+    return conclude(
+        list(_maps(columns, function, maps)),
+        MAP_METRIC,
+        _generator(columns.kind, "map"),
+        questions=QUESTIONS,
+        draws=draws,
+    )
+
+
+def judge_kinds(columns: Mapping[str, UnitColumns], functions: Sequence[str]) -> UnitComparison:
+    """Return how well kinds of units are ranked, each by the function that is best for it on other answers.
+
+    Args:
+        columns: by kind, with these functions.
+        functions: their names.
+    """
+    kinds = {
+        kind: [_with_answer_numbers(columns[kind], entry) for entry in _functions(columns[kind], functions)]
+        for kind in columns
+    }
+    return judge_units(kinds, generator_of(f"{DEFAULT_SEED} {' '.join(kinds)}"), questions=QUESTIONS)
+
+
+def _with_answer_numbers(columns: UnitColumns, entry: Alternatives) -> Alternatives:
+    """Return the units with the numbers of their answers, which are the same in every kind."""
+    return replace(entry, generation=columns.generation[task_units(columns, entry.task).rows])
+
+
+def _generator(kind: str, question: str) -> np.random.Generator:
+    return generator_of(f"{DEFAULT_SEED} {kind} {question}")
+
+
+def _functions(columns: UnitColumns, functions: Sequence[str]) -> Iterator[Alternatives]:
+    for task in columns.task_names:
+        units = task_units(columns, task)
+        scores = {
+            name: CONFIDENCE_FUNCTIONS[name].oriented(columns.confidences[name][units.rows]) for name in functions
+        }
+        yield Alternatives(task, units.correct, units.generation, scores)
+
+
+def _maps(columns: UnitColumns, function: str, maps: Sequence[str]) -> Iterator[Alternatives]:
+    for task in columns.task_names:
+        raw = raw_scores(columns, task_units(columns, task), function)
+        mapped = {name: calibrated_scores(raw, function, name).confidence for name in dict.fromkeys((RAW, *maps))}
+        scores = {name: values for name, values in mapped.items() if values is not None}
+        yield Alternatives(task, raw.correct, raw.generation, scores)

@@ -1,0 +1,127 @@
+"""What shaped a run, so that no two different runs look alike in a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from salt_tui.engine.device_words import device_in_words
+from salt_tui.store.results import StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """A run in a few words and numbers, from its stored plan and environment.
+
+    Attributes:
+        run: its number.
+        model: its name.
+        description: architecture, size and quantisation of the model.
+        state: ``running``, ``interrupted``, ``failed`` or ``finished``.
+        created_at, finished_at: ISO 8601, UTC.
+        difficulty, method: joined by ``+`` where tasks differ.
+        shots: worked examples before a problem; None where tasks differ.
+        seed: of the problems.
+        sampling: temperature, top_k, top_p, min_p and seed of the sampler.
+        width: answers decoded at once.
+        context: tokens of an answer with its prompt.
+        device: where it was computed.
+        statistics: what the numbers of a token rest on: ``vocabulary``, ``top_k`` or ``none``.
+        exact: result of the exactness check, None when not checked.
+        tasks: their names.
+        answers: how many were asked for.
+        model_sha256, plan_hash, environment_hash: hashes; the plan's is the run's identity.
+    """
+
+    run: int
+    model: str
+    description: str
+    state: str
+    created_at: str
+    finished_at: str | None
+    difficulty: str
+    method: str
+    shots: int | None
+    seed: int | None
+    sampling: Mapping[str, Any]
+    width: int | None
+    context: int | None
+    device: str
+    statistics: str
+    exact: bool | None
+    tasks: tuple[str, ...]
+    answers: int
+    model_sha256: str | None
+    plan_hash: str
+    environment_hash: str
+
+    @property
+    def sampling_words(self) -> str:
+        """``greedy``, or the settings of the sampler that have an effect."""
+        sampling = self.sampling
+        if not sampling.get("temperature"):
+            return "greedy"
+        words = [f"temperature {sampling['temperature']:g}"]
+        for name, off in (("top_k", 0), ("top_p", 1.0), ("min_p", 0.0)):
+            if sampling.get(name, off) != off:
+                words.append(f"{name.replace('_', '-')} {sampling[name]:g}")
+        return " ".join([*words, f"sampler seed {sampling.get('seed', 0)}"])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Everything that shaped the run, in the order in which a reader asks."""
+        examples = "" if self.shots is None else f", {self.shots} example{'' if self.shots == 1 else 's'}"
+        known = {True: "exact", False: "not exact", None: "exactness not checked"}
+        return tuple(
+            filter(
+                None,
+                (
+                    f"run {self.run}",
+                    f"{self.model}, {self.description}" if self.description else self.model,
+                    self.difficulty,
+                    f"{self.method}{examples}",
+                    "" if self.seed is None else f"seed {self.seed}",
+                    self.sampling_words,
+                    "" if self.width is None else f"width {self.width}",
+                    self.device,
+                    known[self.exact],
+                    "" if self.statistics == "vocabulary" else f"statistics: {self.statistics.replace('_', ' ')}",
+                ),
+            )
+        )
+
+
+def run_header(stored: StoredRun) -> RunHeader:
+    """Read the header of a stored run; a setting that its plan lacks is None or empty."""
+    plan: dict[str, Any] = json.loads(stored.record.plan)
+    environment: dict[str, Any] = json.loads(stored.record.environment)
+    tasks: Sequence[Mapping[str, Any]] = plan.get("tasks", [])
+    shots = {task.get("shots") for task in tasks}
+    device = ""
+    if "threads" in environment:
+        device = device_in_words(environment.get("devices", ()), environment["gpu_layers"], environment["threads"])
+    return RunHeader(
+        run=stored.run,
+        model=stored.model.name,
+        description=stored.model.description,
+        state=stored.state,
+        created_at=stored.created_at,
+        finished_at=stored.finished_at,
+        difficulty="+".join(dict.fromkeys(str(task["difficulty"]) for task in tasks)),
+        method="+".join(dict.fromkeys(str(task["method"]) for task in tasks)),
+        shots=shots.pop() if len(shots) == 1 else None,
+        seed=plan.get("seed"),
+        sampling=plan.get("sampling", {}),
+        width=plan.get("width"),
+        context=plan.get("context"),
+        device=device,
+        statistics=getattr(stored.record, "statistics", "vocabulary"),
+        exact=stored.record.exact,
+        tasks=tuple(str(task["task"]) for task in tasks),
+        answers=sum(len(task["problem_ids"]) for task in tasks),
+        model_sha256=stored.model.sha256,
+        plan_hash=stored.record.plan_hash,
+        environment_hash=stored.record.environment_hash,
+    )

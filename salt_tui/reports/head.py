@@ -1,0 +1,50 @@
+"""The head of a report: what shaped the run, then one plain sentence per question, before any table."""
+
+from __future__ import annotations
+
+from salt_tui.measure.findings import Finding
+from salt_tui.measure.header import RunHeader
+from salt_tui.measure.run_report import FullReport, RunReport
+from salt_tui.visible_text import visible
+
+LABELS = {
+    "right": "How right",
+    "calibrated": "Does it know",
+    "function": "Which signal",
+    "map": "Recalibrate",
+    "position": "Where",
+    "history": "After errors",
+    "unit": "Which unit",
+}
+"""In the order of the head."""
+
+NOT_KNOWN = "Not known"
+
+
+def title_lines(summary: RunReport) -> list[str]:
+    """Return what shaped the run and how large it is, in two lines."""
+    header = summary.header
+    atoms = sum(task.atoms for task in summary.tasks)
+    done, planned = (sum(getattr(task, name) for task in summary.tasks) for name in ("answers", "planned"))
+    answers = f"{done:,} answers" if done == planned else f"{done:,} of {planned:,} answers"
+    tasks = f"{len(summary.tasks)} task{'' if len(summary.tasks) == 1 else 's'}"
+    return [" · ".join(map(visible, header.words)), f"{tasks} · {answers} · {atoms:,} atoms · {_when(header)}"]
+
+
+def _when(header: RunHeader) -> str:
+    if header.state == "finished" and header.finished_at:
+        return f"finished {header.finished_at[:10]}"
+    return f"{header.state}, begun {header.created_at[:10]}"
+
+
+def sentences(report: FullReport) -> list[tuple[str, str]]:
+    """Return label and sentence of every question that has one, in order, and last what is not known."""
+    found = {finding.question: finding for finding in report.findings}
+    lines = [(label, _sentence(found[question])) for question, label in LABELS.items() if question in found]
+    if report.unknown:
+        lines.append((NOT_KNOWN, report.unknown))
+    return lines
+
+
+def _sentence(finding: Finding) -> str:
+    return finding.sentence
