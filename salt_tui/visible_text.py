@@ -1,4 +1,4 @@
-"""Untrusted text made safe to show: model output, file names and errors (design 7).
+"""Untrusted text made safe to show: model output, file names and errors.
 
 Whatever could move the cursor, change colours, reorder or hide text is spelled out, so that it is seen and does
 nothing.

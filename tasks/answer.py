@@ -1,6 +1,6 @@
-"""Finding the answer inside a reply while it streams, and splitting it into units (spec 2; SALT sections 2.1, 4.3).
+"""Finding the answer inside a reply while it streams, and splitting it into units.
 
-Three rules settle which text is the answer.
+Three rules settle which text is the answer (SALT sections 2.1 and 4.3; "Answers and units" in docs/definitions.md).
 
 1.  Everything before the last ``</think>`` is thinking, and so is everything after a ``<think>`` that is never
     closed.  Thinking is never answer.
@@ -250,8 +250,8 @@ class AnswerParser:
 
         Args:
             cut: a limit ended the reply, not the model.  The atom, the line and the generation of a region that is
-                not closed are then dropped, because nobody knows how they would have gone on (spec 2: missing, not
-                wrong).  So is what was held back as a possible fence or tag.
+                not closed are then dropped: nobody knows how they would have gone on, so they are missing, not wrong.
+                So is what was held back as a possible fence or tag.
 
         Raises:
             ValueError: if the parser has finished already.

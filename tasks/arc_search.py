@@ -1,4 +1,4 @@
-"""Exhaustive search for the rules, and compositions of two, that explain input/output pairs (spec 1).
+"""Exhaustive search for the rules, and compositions of two, that explain input/output pairs.
 
 The first pair prunes: all first rules are applied to its input, equal results are merged and stacked by shape, and each
 second rule is applied to a whole stack at once.  Further pairs only filter what is left.

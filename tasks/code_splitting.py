@@ -1,6 +1,6 @@
 """Splitting what Python prints for an int, a str, a list or a list of lists into atoms while it streams.
 
-Atoms are the words outside brackets, the elements of a list, whole inner lists, and an empty list (spec 1).
+Atoms are the words outside brackets, the elements of a list, whole inner lists, and an empty list.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class MatrixMultiplication(Task):
     """Multiply A (m x k) by B (k x n); the atoms are the ``m * n`` entries of the product, the lines its rows.
 
     The size L = m * n is drawn from the composite numbers of the range ``size``, then its factorisation.  Table 3 of
-    the paper also allows k = 1; spec 1 does not, because a product of one column and one row is a Kronecker product.
+    the paper also allows k = 1; this task does not, because a product of one column and one row is a Kronecker product.
     """
 
     name = "matrix_multiplication"

@@ -1,4 +1,4 @@
-"""Drawing the problems of a run: as many as wanted, all different, none of them a worked example (spec 1)."""
+"""Drawing the problems of a run: as many as wanted, all different, none of them a worked example."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DrawnProblems:
 
 
 def draw_problem(task: Task, difficulty: str, parameters: Parameters, run_seed: int, index: int) -> Problem:
-    """Draw problem ``index``, whose seed is hash(task, difficulty, parameters, run seed, index) (spec 1)."""
+    """Draw problem ``index``, whose seed is hash(task, difficulty, parameters, run seed, index)."""
     seed = derive_seed(task.name, difficulty, canonical_parameters(parameters), run_seed, index)
     text, reference = task.generate(Random(seed), parameters)
     return Problem(task.name, text, reference, difficulty, seed)

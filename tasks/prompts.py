@@ -1,4 +1,4 @@
-"""The words around a problem: instructions, how to fence the answer, worked examples (spec 1; SALT figures 9-14).
+"""The words around a problem: instructions, how to fence the answer, worked examples (SALT figures 9-14).
 
 Everything but the problem comes first, so two problems of one task share their whole preamble and its KV state is
 computed once.  The wording is the project's own.

@@ -1,6 +1,6 @@
 """What the published release does differently: its names, its problem rows and its way of finding an answer.
 
-``--compat`` uses this to reproduce the release's figures (spec 2).  It differs from `tasks.answer` in five ways: a
+``--compat`` uses this to reproduce the release's figures.  It differs from `tasks.answer` in five ways: a
 reply without a fence is graded whole; a region that contains one of `RELEASE_WORDS` is dropped; a complete pair of
 fences beats a fence that is never closed, even a later one; every asterisk and one outer bracket are removed; inner
 spaces are removed where atoms are not separated by spaces.  Thinking is not looked for.

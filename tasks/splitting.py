@@ -1,4 +1,4 @@
-"""Splitting an answer region into atoms and lines while it streams (spec 2; SALT section 4.3).
+"""Splitting an answer region into atoms and lines while it streams (SALT section 4.3).
 
 A splitter is fed the region in pieces of any size and reports every atom once, as soon as no later text can change
 it.  Feeding the whole region at once gives the same spans as feeding it character by character.
@@ -28,7 +28,7 @@ class Splitter(Protocol):
     def finish(self) -> list[Span]:
         """Say that the region has ended and return the units that this completed.
 
-        The caller drops the last one when the region was cut by a limit instead of closed (spec 2: a cut atom is
+        The caller drops the last one when the region was cut by a limit instead of closed (a cut atom is
         missing, not wrong); `pending` says whether there is such a unit.
         """
         ...

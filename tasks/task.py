@@ -1,7 +1,7 @@
 """The interface of a task: what a ninth task has to provide, and nothing more.
 
 A task draws problems from a seed, solves them from their text alone, words the prompt, says how an answer splits
-into atoms and draws wrong atoms of the same kind (spec 1; SALT section 4.2, appendices A and K).
+into atoms and draws wrong atoms of the same kind (SALT section 4.2, appendices A and K).
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Task(ABC):
 
     @abstractmethod
     def wrong_atom(self, random: Random, problem: Problem, index: int) -> str:
-        """Draw a wrong atom of the same kind as the reference atom at ``index`` (spec 7), never equal to it."""
+        """Draw a wrong atom of the same kind as the reference atom at ``index``, never equal to it."""
 
     def caveat(self, parameters: Parameters) -> str:
         """Return what must be said beside results with these parameters, in one sentence; empty when nothing."""

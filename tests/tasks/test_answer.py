@@ -67,7 +67,7 @@ def by_kind(answer: ParsedAnswer) -> tuple[tuple[AnswerUnit, ...], ...]:
 
 
 def answer_by_regular_expressions(reply: bytes) -> tuple[str, list[str], list[str], list[str]]:
-    """Find the answer of an uncut reply a second way: on the whole text, from the rules of spec 2."""
+    """Find the answer of an uncut reply a second way: on the whole text, from the rules of docs/definitions.md."""
     text = reply.decode("utf-8", "surrogateescape")
     outside = text.rpartition("</think>")[2].partition("<think>")[0]
     parts = re.split(r"\*{4,}", outside)

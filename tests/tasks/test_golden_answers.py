@@ -1,6 +1,6 @@
 """The hand-made and the release's answers of ``golden.json``: extraction, units and ``--compat``.
 
-The labels here are the strict ones of spec 2, written out again so that this package is tested alone.
+The labels here are the strict ones of docs/definitions.md, written out again so that this package is tested alone.
 """
 
 from __future__ import annotations
