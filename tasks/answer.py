@@ -5,6 +5,7 @@ Three rules settle which text is the answer (SALT sections 2.1 and 4.3; "Answers
 1.  Everything before the last ``</think>`` is thinking, and so is everything after a ``<think>`` that is never
     closed.  Thinking is never answer.
 2.  A fence is a run of four or more asterisks.  Fences pair 1-2, 3-4, ...; an odd last one opens an unclosed region.
+    Where the form of the answer asks for no fence, all that is not thinking is one region.
 3.  The last region with text wins.  When a later region begins to hold text, or a ``</think>`` turns an earlier one
     into thinking, the units reported so far are withdrawn.
 
@@ -20,18 +21,21 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.splitting import LineSplitter, Span, Splitter
-from tasks.task import Task
-
-UnitKind = Literal["atom", "line", "generation"]
-UNIT_KINDS: tuple[UnitKind, ...] = ("atom", "line", "generation")
+from tasks.answer_form import AnswerForm, ReferenceUnits, UnitKind
+from tasks.splitting import Span, Splitter
 
 Extraction = Literal["fenced", "unclosed", "none", "thinking_only"]
 """``fenced``: the answer's region is closed; ``unclosed``: it is not; ``none``: no region holds text;
 ``thinking_only``: there was thinking, and no text outside it."""
 
-_MARK = re.compile(r"\*{4,}|</?think>")
-_UNDECIDED = re.compile(r"(?:(?<!\*)\*{1,3}|</?(?:t(?:h(?:i(?:nk?)?)?)?)?)\Z")
+_TAG_BEGINNING = r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?"
+_MARK = {True: re.compile(r"\*{4,}|</?think>"), False: re.compile("</?think>")}
+_UNDECIDED = {
+    True: re.compile(rf"(?:(?<!\*)\*{{1,3}}|{_TAG_BEGINNING})\Z"),
+    False: re.compile(rf"{_TAG_BEGINNING}\Z"),
+}
+"""By whether the answer is fenced."""
+
 _LONE_BYTE = re.compile("[\udc80-\udcff]")
 
 
@@ -81,29 +85,12 @@ class ParsedAnswer:
         return tuple(unit for unit in self.units if unit.kind == kind)
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceUnits:
-    """The right answer in units, in the form in which units are compared (`Task.normalise`).
-
-    Attributes:
-        atoms: the atoms, in order.
-        lines: the non-empty lines, in order.
-        generation: the whole answer.
-        atom_lines: for every atom the index of the line it begins on.
-    """
-
-    atoms: tuple[str, ...]
-    lines: tuple[str, ...]
-    generation: str
-    atom_lines: tuple[int, ...]
-
-
 class _Region:
-    """The text after an opening fence, split while it grows."""
+    """The text after an opening fence, or of a reply without fences, split while it grows."""
 
-    def __init__(self, task: Task) -> None:
-        self._atom_splitter = task.splitter()
-        self._line_splitter = LineSplitter()
+    def __init__(self, form: AnswerForm) -> None:
+        self._atom_splitter = form.splitter()
+        self._line_splitter = form.line_splitter()
         self._characters: list[str] = []
         self._byte_start = 0
         self._wide_positions: list[int] = []  # characters of more than one byte
@@ -177,8 +164,8 @@ class _Region:
         if unfinished is not None and unfinished.start <= span.start:
             line = len(self._line_starts)
         else:
-            line = bisect_right(self._line_starts, span.start) - 1
-        return self._unit("atom", index, line, span)
+            line = max(0, bisect_right(self._line_starts, span.start) - 1)
+        return self._unit("atom", index if span.index is None else span.index, line, span)
 
     def _unit(self, kind: UnitKind, index: int, line: int | None, span: Span) -> AnswerUnit:
         text = "".join(self._characters[span.start : span.end])
@@ -194,14 +181,14 @@ class _Region:
 class AnswerParser:
     """Parses one reply while it streams; used once."""
 
-    def __init__(self, task: Task, *, thinking_open: bool = False) -> None:
+    def __init__(self, form: AnswerForm, *, thinking_open: bool = False) -> None:
         """Prepare for the first byte.
 
         Args:
-            task: says how its answers split into atoms.
+            form: says whether the answer is fenced and how it splits.
             thinking_open: the prompt ended with an open ``<think>``.
         """
-        self._task = task
+        self._form = form
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._held = ""
         self._in_fence = False  # the last character belonged to a fence, which may go on
@@ -209,7 +196,7 @@ class AnswerParser:
         self._thinking = thinking_open
         self._had_thinking = thinking_open
         self._text_outside = False
-        self._open: _Region | None = None
+        self._open: _Region | None = None if form.fenced else _Region(form)
         self._answer: _Region | None = None
         self._revision = 0
         self._finished = False
@@ -261,7 +248,7 @@ class AnswerParser:
         if not cut:
             self._take(self._decoder.decode(b"", final=True), final=True)
         if self._open is not None:
-            self._report(self._open, self._open.end(closed=False, cut=cut))
+            self._report(self._open, self._open.end(closed=not (cut or self._form.fenced), cut=cut))
         if self._answer is not None and (self._answer.closed or not cut):
             generation = self._answer.generation()
             if generation is not None:
@@ -290,13 +277,13 @@ class AnswerParser:
             self._take_text(text)
             return
         done = 0
-        for mark in _MARK.finditer(text):
+        for mark in _MARK[self._form.fenced].finditer(text):
             self._take_text(text[done : mark.start()])
             self._take_mark(mark.group())
             done = mark.end()
         rest = text[done:]
         self._in_fence = not rest and text.endswith("*")
-        undecided = None if final else _UNDECIDED.search(rest)
+        undecided = None if final else _UNDECIDED[self._form.fenced].search(rest)
         if undecided is not None:
             self._held = undecided.group()
             rest = rest[: undecided.start()]
@@ -317,7 +304,7 @@ class AnswerParser:
         self._position += len(mark)
         if mark == "</think>":
             self._thinking, self._had_thinking, self._text_outside = False, True, False
-            self._open = None
+            self._open = None if self._form.fenced else _Region(self._form)
             self._withdraw()
         elif mark == "<think>":
             if not self._thinking and self._open is not None:
@@ -329,7 +316,7 @@ class AnswerParser:
     def _take_fence(self) -> None:
         self._text_outside = True
         if self._open is None:
-            self._open = _Region(self._task)
+            self._open = _Region(self._form)
         else:
             self._report(self._open, self._open.end(closed=True))
             self._open = None
@@ -350,34 +337,34 @@ class AnswerParser:
             self._units.clear()
 
 
-def parse_answer(task: Task, reply: bytes, *, thinking_open: bool = False, cut: bool = False) -> ParsedAnswer:
+def parse_answer(form: AnswerForm, reply: bytes, *, thinking_open: bool = False, cut: bool = False) -> ParsedAnswer:
     """Parse a whole reply; the same units as `AnswerParser` gives for the same bytes in any pieces.
 
     Args:
-        task: says how its answers split into atoms.
+        form: says whether the answer is fenced and how it splits.
         reply: the raw bytes, UTF-8 or not.
         thinking_open: the prompt ended with an open ``<think>``.
         cut: a limit ended the reply (`AnswerParser.finish`).
     """
-    parser = AnswerParser(task, thinking_open=thinking_open)
+    parser = AnswerParser(form, thinking_open=thinking_open)
     first, last = parser.feed(reply), parser.finish(cut=cut)
     units = last.units if last.withdrawn else first.units + last.units
     return ParsedAnswer(parser.extraction, units)
 
 
-def split_reference(task: Task, reference: str) -> ReferenceUnits:
+def split_reference(form: AnswerForm, reference: str) -> ReferenceUnits:
     """Split a right answer, which has no fence, into units in the form in which units are compared.
 
     A blank reference gives no atoms and no lines and an empty generation.
     """
-    region = _Region(task)
+    region = _Region(form)
     units = region.feed(reference, 0) + region.end(closed=True)
     atoms = [unit for unit in units if unit.kind == "atom"]
     return ReferenceUnits(
-        atoms=tuple(task.normalise(unit.text) for unit in atoms),
-        lines=tuple(task.normalise(unit.text) for unit in units if unit.kind == "line"),
-        generation=task.normalise(reference),
-        atom_lines=tuple(unit.line for unit in atoms if unit.line is not None),
+        atoms=tuple(form.normalise(unit.text) for unit in atoms),
+        lines=tuple(form.normalise(unit.text) for unit in units if unit.kind == "line"),
+        generation=form.normalise(reference),
+        atom_lines=tuple(unit.line or 0 for unit in atoms),
     )
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tasks.answer import Extraction, ReferenceUnits
+from tasks.answer import Extraction
+from tasks.answer_form import ReferenceUnits
 from tasks.code import solve_release
 from tasks.code_functions import RELEASE_FUNCTIONS
 from tasks.splitting import WhitespaceSplitter

@@ -12,10 +12,17 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Half-open range ``[start, end)`` of characters within the region."""
+    """Half-open range ``[start, end)`` of characters within the region.
+
+    Attributes:
+        start: the first character.
+        end: the character after the last one.
+        index: place of the unit among those of its kind; None: it follows the unit before it.
+    """
 
     start: int
     end: int
+    index: int | None = None
 
 
 class Splitter(Protocol):
@@ -90,6 +97,30 @@ class WhitespaceSplitter(_DelimitedSplitter):
 
     def _is_separator(self, character: str) -> bool:
         return character.isspace()
+
+
+class WholeSplitter(_DelimitedSplitter):
+    """The whole region, trimmed, is one unit."""
+
+    def _is_separator(self, character: str) -> bool:
+        return False
+
+
+class NoSplitter:
+    """For answers that have no units of a kind."""
+
+    def feed(self, text: str) -> list[Span]:
+        """Return no units."""
+        return []
+
+    def finish(self) -> list[Span]:
+        """Return no units."""
+        return []
+
+    @property
+    def pending(self) -> Span | None:
+        """No unit ever begins."""
+        return None
 
 
 class LineSplitter(_DelimitedSplitter):

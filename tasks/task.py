@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Literal, TypeAlias
 
-from tasks.splitting import Splitter, WhitespaceSplitter, fold_whitespace
+from tasks.answer_form import UnitKind
+from tasks.splitting import LineSplitter, Splitter, WhitespaceSplitter, fold_whitespace
 
 Method = Literal["regular", "cot"]
 METHODS: tuple[Method, ...] = ("regular", "cot")
@@ -188,13 +189,26 @@ class Task(ABC):
         """Return what must be said beside results with these parameters, in one sentence; empty when nothing."""
         return ""
 
+    @property
+    def fenced(self) -> bool:
+        """Every answer of a generated problem is asked for between fences."""
+        return True
+
     def splitter(self) -> Splitter:
         """Return a fresh incremental splitter for one answer of this task; white space by default."""
         return WhitespaceSplitter()
 
+    def line_splitter(self) -> Splitter:
+        """Return a fresh splitter into non-empty lines."""
+        return LineSplitter()
+
     def normalise(self, unit: str) -> str:
         """Return the form in which two units are compared: trimmed, inner white space folded to one space."""
         return fold_whitespace(unit)
+
+    def is_right(self, kind: UnitKind, unit: str, reference: str) -> bool:
+        """Say whether a generated unit equals a reference unit in normalised form."""
+        return self.normalise(unit) == reference
 
 
 QUOTED = 40

@@ -7,12 +7,16 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tasks.registry import TASKS
 from tools.terminal_driver import TerminalDriver
 
 LOADS_WITHIN = 120.0
 """Seconds; llama.cpp reads the file from a cold disk on a busy machine."""
 
 FINISHES_WITHIN = 240.0
+
+TASKS_ASKED = ("kronecker_product", "words_collection")
+"""In the order of the list."""
 
 Look = Callable[[str, TerminalDriver], None]
 
@@ -91,10 +95,12 @@ def _has_precision(text: str) -> bool:
 def _choose(terminal: TerminalDriver, samples: int) -> None:
     """Mark two tasks, take the lowest level, and set the number of samples."""
     terminal.press("tab")
-    for _ in range(4):
-        terminal.press("down")
-    terminal.press("space", "down", "down", "down", "space")
-    terminal.wait_for("[x] words_collection", 10)
+    place = 0
+    for name in TASKS_ASKED:
+        steps = [*TASKS].index(name) - place
+        terminal.press(*["down"] * steps, "space")
+        place += steps
+    terminal.wait_for(f"[x] {TASKS_ASKED[-1]}", 10)
     terminal.press("tab", "enter")
     terminal.wait_for("paper", 10)
     terminal.press("home", "enter")

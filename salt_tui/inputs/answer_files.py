@@ -16,7 +16,8 @@ from scoring.answer_status import answer_status
 from scoring.correctness import UnitCounts
 from scoring.labels import UnitStatus, label_units
 from scoring.value import Value
-from tasks.answer import Extraction, ReferenceUnits, parse_answer, split_reference
+from tasks.answer import Extraction, parse_answer, split_reference
+from tasks.answer_form import ReferenceUnits
 from tasks.registry import task_for_release_name
 from tasks.release import release_answer, release_extraction, release_units
 from tasks.task import FENCE, Task, UnknownNameError

@@ -13,7 +13,8 @@ from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.store.records import GenerationEnd, ProblemRecord, UnitRecord
 from scoring.answer_status import LEFT_OUT, answer_status
 from scoring.confidence import CONFIDENCE_FUNCTIONS
-from tasks.answer import ReferenceUnits, split_reference
+from tasks.answer import split_reference
+from tasks.answer_form import ReferenceUnits
 from tasks.draws import derive_seed
 from tasks.registry import get_task
 

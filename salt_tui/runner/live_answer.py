@@ -9,7 +9,8 @@ from salt_tui.engine.engine import Token
 from salt_tui.store.records import TokenRecord, UnitKind, UnitRecord
 from scoring.confidence import CONFIDENCE_FUNCTIONS, unit_confidences
 from scoring.labels import label_unit
-from tasks.answer import AnswerChanges, AnswerParser, AnswerUnit, ReferenceUnits
+from tasks.answer import AnswerChanges, AnswerParser, AnswerUnit
+from tasks.answer_form import ReferenceUnits
 from tasks.task import Task
 
 UNIT_KINDS: tuple[UnitKind, ...] = ("atom", "line", "generation")

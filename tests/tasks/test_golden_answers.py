@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tasks.answer import ReferenceUnits, parse_answer, split_reference
+from tasks.answer import parse_answer, split_reference
+from tasks.answer_form import ReferenceUnits
 from tasks.registry import TASKS
 from tasks.release import release_answer, release_units
 
