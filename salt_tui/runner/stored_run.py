@@ -12,6 +12,7 @@ from pathlib import Path
 from salt_tui.engine.device_words import device_in_words
 from salt_tui.runner.events import RunEnded, RunStarted, TaskProgress
 from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.stored_values import Place
 from salt_tui.store.unit_stream import AnswerUnits, answer_units
 
 BACKLOG = 200
@@ -79,15 +80,25 @@ class StoredRunReader:
 def describe_stored(queries: Queries, run: int) -> RunStarted:
     """Return the beginning of a stored run as its loop reported it, with the progress it has now."""
     stored = queries.run_record(run)
-    plan = json.loads(stored.record.plan)
-    environment = json.loads(stored.record.environment)
+    place = Place(queries.path, f"run {run}")
+    width, difficulty = place.read("plan", stored.record.plan, _width_and_difficulty)
     return RunStarted(
         run=run,
         model=f"{stored.model.name} · {stored.model.description}",
-        device=device_in_words(environment["devices"], environment["gpu_layers"], environment["threads"]),
-        width=plan["width"],
-        difficulty=plan["tasks"][0]["difficulty"],
+        device=place.read("environment", stored.record.environment, _device),
+        width=width,
+        difficulty=difficulty,
         exact=stored.record.exact,
         tasks=tuple(TaskProgress(counts.task, counts.done, counts.answers) for counts in queries.task_counts(run)),
         warnings=stored.record.warnings,
     )
+
+
+def _width_and_difficulty(text: str) -> tuple[int, str]:
+    plan = json.loads(text)
+    return int(plan["width"]), str(plan["tasks"][0]["difficulty"])
+
+
+def _device(text: str) -> str:
+    environment = json.loads(text)
+    return device_in_words(environment["devices"], environment["gpu_layers"], environment["threads"])

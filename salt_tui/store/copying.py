@@ -7,9 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 from salt_tui.store import migrations
-from salt_tui.store.errors import explain
+from salt_tui.store.errors import StoreError, explain
 from salt_tui.store.lease import WITHOUT_LEASE
 from salt_tui.store.queries import Queries
+
+_SOURCE_FAILURES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 _MODELS = "(SELECT model FROM source.run WHERE id = :run UNION SELECT model FROM source.study WHERE run = :run)"
 _COPIES = (
@@ -41,12 +43,18 @@ def copy_run(queries: Queries, run: int, path: Path) -> None:
         path: of the new file; a lease is not copied, and ``running`` becomes ``interrupted``.
 
     Raises:
-        StoreError: the file cannot be written.
+        StoreError: the database is damaged, or the file cannot be written.
     """
     try:
         _copy(queries.path, run, path)
     except sqlite3.Error as error:
-        raise explain(error, path) from error
+        # Nobody else has the new file, so these are the database's.
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if code == sqlite3.SQLITE_CONSTRAINT:
+            raise StoreError(
+                f"{queries.path} holds a row of run {run} that salt-tui did not write ({error}); it cannot be copied"
+            ) from error
+        raise explain(error, queries.path if code in _SOURCE_FAILURES else path) from error
 
 
 def _copy(source: Path, run: int, path: Path) -> None:

@@ -8,9 +8,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
-from salt_tui.store import migrations, schema
+from salt_tui.store import left_journal, migrations, schema
+from salt_tui.store.connection import Mode, connect
 from salt_tui.store.errors import StoreError, explain
-from salt_tui.store.placing import complete_file, standing
+from salt_tui.store.placing import complete_file, remove_unfinished, standing
 
 BUSY_TIMEOUT = 5.0
 """Seconds to wait for another program's write lock."""
@@ -46,7 +47,7 @@ def identify(path: Path) -> Kind:
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); choose another file with --db") from error
     try:
-        with closing(_connect(path, "ro&immutable=1", BUSY_TIMEOUT)) as connection:
+        with closing(connect(path, "ro&immutable=1", BUSY_TIMEOUT)) as connection:
             found_id = _application_id(connection, path)
     except sqlite3.Error as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
@@ -80,14 +81,17 @@ def connect_writer(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
     kind = identify(path)
     _refuse_foreign(path, kind)
     _need_writable_folder(path)
+    remove_unfinished(Path(os.path.realpath(path)).parent)
     try:
         if kind != "ours":
             _create(path)
-        connection = _connect(path, "rw", busy_timeout)
+        else:
+            left_journal.refuse_foreign(path)
+        connection = connect(path, "rw", busy_timeout)
     except sqlite3.Error as error:
         raise explain(error, path) from error
     try:
-        _check_version(connection, path, allow_older=True)
+        _check_version(connection, path)
         migrations.apply(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         # In WAL mode NORMAL loses nothing when the program dies and cannot corrupt the file when the power fails;
@@ -104,7 +108,7 @@ def connect_writer(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
 
 
 def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
-    """Open an existing file of ours for reading only; never creates or changes it.
+    """Open an existing file of ours for reading only; never creates one, and changes nothing but an older schema.
 
     Raises:
         StoreError: one line that says why the file cannot be read and what to do.
@@ -113,35 +117,34 @@ def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
     if kind in ("absent", "empty"):
         raise StoreError(f"there is no database at {path}; `salt-tui run` makes one, --db names another")
     _refuse_foreign(path, kind)
-    mode = "ro"
+    mode: Mode = "ro"
     real = Path(os.path.realpath(path))
     if not os.access(real.parent, os.W_OK) and not real.with_name(real.name + "-wal").exists():
         # A WAL database needs a file beside it even to be read; where none can be made nobody can write either.
         mode = "ro&immutable=1"
     try:
-        connection = _connect(path, mode, busy_timeout)
+        connection = connect(path, mode, busy_timeout)
     except sqlite3.Error as error:
         raise explain(error, path) from error
     try:
         connection.execute("PRAGMA query_only = ON")
-        _check_version(connection, path, allow_older=False)
+        _check_version(connection, path)
+        older = migrations.version(connection) < len(migrations.MIGRATIONS)
     except sqlite3.Error as error:
         connection.close()
         raise explain(error, path) from error
     except StoreError:
         connection.close()
         raise
-    return connection
-
-
-def _connect(path: Path, mode: str, busy_timeout: float) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=busy_timeout,
-        isolation_level=None,
-        check_same_thread=False,
-    )
+    if not older:
+        return connection
+    connection.close()
+    if mode != "ro":
+        raise StoreError(
+            f"{path} was written by an older salt-tui, and its folder cannot be written; copy it and use the copy"
+        )
+    connect_writer(path, busy_timeout).close()
+    return connect_reader(path, busy_timeout)
 
 
 def _refuse_foreign(path: Path, kind: Kind) -> None:
@@ -179,7 +182,7 @@ def need_usable(path: Path) -> None:
         _need_writable_folder(path)
 
 
-def _check_version(connection: sqlite3.Connection, path: Path, *, allow_older: bool) -> None:
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
     found, known = migrations.version(connection), len(migrations.MIGRATIONS)
     if found > known:
         raise StoreError(
@@ -189,10 +192,6 @@ def _check_version(connection: sqlite3.Connection, path: Path, *, allow_older: b
         raise StoreError(
             f"{path} was made by another development version of salt-tui, whose tables differ from this one's; it was"
             " left as it is; move it away or choose another file with --db, and run again"
-        )
-    if found < known and not allow_older:
-        raise StoreError(
-            f"{path} was written by an older salt-tui (schema {found}); `salt-tui run` or `resume` on it updates it"
         )
 
 

@@ -6,6 +6,7 @@ A symbolic link stays a link; what it leads to is looked at and replaced.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import stat
 import uuid
@@ -19,6 +20,8 @@ Standing = Literal["absent", "empty", "file", "folder", "special"]
 """What is at a path: nothing, an empty regular file, another regular file, a folder, or a device, pipe or socket."""
 
 _BESIDE_A_DATABASE = ("-journal", "-wal", "-shm")
+_UNFINISHED = (".salt-tui-", ".new")
+"""Beginning and end of the name of a file that is being written."""
 
 
 def standing(path: Path) -> Standing:
@@ -40,7 +43,9 @@ def standing(path: Path) -> Standing:
 
 @contextlib.contextmanager
 def complete_file(path: Path, replaced: tuple[Standing, ...], *, database: bool) -> Iterator[Path]:
-    """Give a free name in the folder of ``path``; what was written there takes its place when the block ends.
+    """Give an empty file in the folder of ``path``; what was written there takes its place when the block ends.
+
+    Files that a killed program left unfinished in that folder are removed first.
 
     Args:
         path: where the file is to be.
@@ -57,19 +62,71 @@ def complete_file(path: Path, replaced: tuple[Standing, ...], *, database: bool)
     place = Path(os.path.realpath(path))
     journals = [Path(f"{place}{suffix}") for suffix in ("-wal", "-journal")] if database else []
     _look(path, place, replaced, journals)
+    remove_unfinished(place.parent)
     # Not made of the name of the place: that may be as long as a name can be.
-    temporary = place.with_name(f".salt-tui-{uuid.uuid4().hex}.new")
+    temporary = place.with_name(f"{_UNFINISHED[0]}{uuid.uuid4().hex}{_UNFINISHED[1]}")
+    with _held_open(temporary):
+        try:
+            yield temporary
+            if _look(path, place, replaced, journals) == "absent":
+                _link(temporary, place)
+            else:
+                temporary.replace(place)
+        finally:
+            _remove(temporary)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed programs left unfinished in a folder; what a living one is writing stays.
+
+    Every writer holds a lock on its file, which ends with its process.  Where the file system has no such locks,
+    nothing is removed.
+    """
     try:
-        yield temporary
-        if _look(path, place, replaced, journals) == "absent":
-            _link(temporary, place)
-        else:
-            temporary.replace(place)
-    finally:
-        for suffix in ("", *_BESIDE_A_DATABASE):
-            # A read-only disk refuses even what is not there; that must not hide the error that led here.
+        left = [place for place in folder.iterdir() if _is_unfinished(place)]
+    except OSError:
+        return
+    for place in left:
+        # What is no regular file, or what nobody may open, is not ours.
+        with contextlib.suppress(OSError):
+            descriptor = os.open(place, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    _remove(place)
+            finally:
+                os.close(descriptor)
+
+
+def _is_unfinished(place: Path) -> bool:
+    return place.name.startswith(_UNFINISHED[0]) and place.name.endswith(_UNFINISHED[1])
+
+
+@contextlib.contextmanager
+def _held_open(temporary: Path) -> Iterator[None]:
+    """Make an empty file and hold a lock on it, so that nobody takes it for what a killed program left.
+
+    SQLite's own locks are of another kind.  Closing the descriptor would end those that this process has on the file,
+    so it is closed when nobody uses the file any more.
+    """
+    while True:
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
             with contextlib.suppress(OSError):
-                temporary.with_name(temporary.name + suffix).unlink()
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Between making and locking it, another program may have taken it for one that was left.
+            if temporary.exists():
+                yield
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _remove(temporary: Path) -> None:
+    for suffix in ("", *_BESIDE_A_DATABASE):
+        # A read-only disk refuses even what is not there; that must not hide the error that led here.
+        with contextlib.suppress(OSError):
+            temporary.with_name(temporary.name + suffix).unlink()
 
 
 def _look(path: Path, place: Path, replaced: tuple[Standing, ...], journals: list[Path]) -> Standing:

@@ -23,6 +23,7 @@ from salt_tui.store.records import (
 )
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from salt_tui.store.stored_values import Place
+from salt_tui.visible_text import visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +62,8 @@ def problem_record(row: Sequence[Any], place: Place) -> ProblemRecord:
         StoreError: a column holds what no program of ours writes.
     """
     values = dict(zip(PROBLEM_FIELDS, row, strict=True))
+    # Names of tasks, levels and methods are shown, compared and printed everywhere, and never hold what hides.
+    values |= {name: visible(values[name]) for name in ("task", "difficulty", "method")}
     values["seed"] = place.read("seed", values["seed"], int)
     values["choices"] = () if values["choices"] is None else place.texts("choices", values["choices"])
     values["slices"] = () if values["slices"] is None else place.read("slices", values["slices"], _slices)

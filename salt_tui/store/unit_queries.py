@@ -12,6 +12,7 @@ from salt_tui.store.records import UnitKind
 from salt_tui.store.results import SignalName, UnitColumns, WrongAtom
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, LEFT_OUT_STATUSES, STATUS_CODE
 from salt_tui.store.signal_queries import SignalQueries
+from salt_tui.visible_text import visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +65,7 @@ class UnitQueries(SignalQueries):
             values[name] = self._signal_values(run, signal, kind, whole[:, 0], whole[:, 1])
         return UnitColumns(
             kind=kind,
-            task_names=tuple(names),
+            task_names=tuple(map(visible, names)),
             task=place[answer, 1],
             generation=whole[:, 0],
             position=place[answer, 2],

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from salt_tui.store import opening
 from salt_tui.store.errors import explain
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, STATUS_CODE
+from salt_tui.visible_text import visible
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +71,7 @@ def answer_units(path: Path, run: int, *, finished_only: bool = False) -> Iterat
             )
             for generation, task, position, status, tokens in answers:
                 units = {kind: _read_units(connection, generation, kind) for kind in ("atom", "line")}
-                yield AnswerUnits(generation, task, position, status, tokens, units)
+                yield AnswerUnits(generation, visible(task), position, status, tokens, units)
         except sqlite3.Error as error:
             raise explain(error, path) from error
 

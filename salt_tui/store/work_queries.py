@@ -12,6 +12,7 @@ from salt_tui.store.lease import LEASE_COLUMNS, is_live, stored_lease
 from salt_tui.store.reader import Reader
 from salt_tui.store.records import ModelRecord, RunRecord, RunState, StudyRecord, Work
 from salt_tui.store.results import RunListing, StoredRun, StoredStudy, StudyListing, TaskCounts
+from salt_tui.visible_text import visible
 
 _MODEL_COLUMNS = (
     "identity, sha256, {0}.model_name, {0}.model_path, file_bytes, description, architecture, quantisation, parameters,"
@@ -20,6 +21,10 @@ _MODEL_COLUMNS = (
 _STATE_COLUMNS = f"state, message, created_at, finished_at, {LEASE_COLUMNS}"
 _RECORD_COLUMNS = "plan, plan_hash, environment, environment_hash, exact, warnings, statistics"
 _NAME = re.compile(r"(\d+)(?:\.(\d+))?", flags=re.ASCII)
+
+
+def _visible(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) else value
 
 
 class WorkQueries(Reader):
@@ -59,7 +64,7 @@ class WorkQueries(Reader):
                     method=tasks[0].method if tasks else "",
                     state=self._state(Work(row[0]), row[1], row[5:10]),
                     message=row[2],
-                    created_at=row[3],
+                    created_at=visible(row[3]),
                     finished_at=row[4],
                     answers_done=sum(counts.done for counts in tasks),
                     answers=sum(counts.answers for counts in tasks),
@@ -147,7 +152,7 @@ class WorkQueries(Reader):
             run=run,
             state=self._state(Work(run), row[0], row[4:9]),
             message=row[1],
-            created_at=row[2],
+            created_at=visible(row[2]),
             finished_at=row[3],
             note=row[16],
             model=ModelRecord(*row[17:]),
@@ -183,7 +188,7 @@ class WorkQueries(Reader):
             work=work,
             state=self._state(work, row[0], row[4:9]),
             message=row[1],
-            created_at=row[2],
+            created_at=visible(row[2]),
             finished_at=row[3],
             record=StudyRecord(*(*row[9:14], exact, place.texts("warnings", row[15]), row[16], model)),
             model=model,
@@ -201,7 +206,7 @@ class WorkQueries(Reader):
                 kind=row[3],
                 state=self._state(work, row[4], row[8:13]),
                 message=row[5],
-                created_at=row[6],
+                created_at=visible(row[6]),
                 finished_at=row[7],
             )
             for row in rows
@@ -230,7 +235,7 @@ class WorkQueries(Reader):
             )
         }
         return [
-            (number, TaskCounts(*(task, *rows[number, task], found)))
+            (number, TaskCounts(*(visible(task), *map(_visible, rows[number, task]), found)))
             for (number, task), found in statuses.items()
             if (number, task) in rows
         ]

@@ -238,9 +238,10 @@ class Writer:
             for work in list(self._claimed):
                 self._put_down(work)
             self._clear_buffer()
-            with contextlib.suppress(sqlite3.Error):
+            if not self._opened.is_lost:
                 # While somebody reads, closing does not do this, and a copy of the file alone would lack the last rows.
-                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._connection.close()
 
     def __enter__(self) -> Self:

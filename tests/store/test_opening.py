@@ -277,44 +277,6 @@ def test_a_folder_without_write_permission_is_one_line_and_can_be_read():
     assert left == ["old.db"]
 
 
-def test_a_migration_runs_once_and_a_failed_one_leaves_no_trace(path):
-    connection = opening.connect_writer(path)
-
-    def add_remark(database):
-        database.execute("ALTER TABLE run ADD COLUMN remark TEXT")
-
-    def fail(database):
-        database.execute("CREATE TABLE half (x)")
-        database.execute("SELECT nonsense")
-
-    assert migrations.apply(connection, (*migrations.MIGRATIONS, add_remark)) == ["add_remark"]
-    assert migrations.apply(connection, (*migrations.MIGRATIONS, add_remark)) == []
-    with pytest.raises(sqlite3.OperationalError):
-        migrations.apply(connection, (*migrations.MIGRATIONS, add_remark, fail))
-    names = [row[0] for row in connection.execute("SELECT name FROM schema_version ORDER BY version")]
-    assert names == ["create_first_schema", "add_remark"]
-    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
-    assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
-    connection.close()
-
-
-def test_an_older_schema_is_updated_by_the_writer_and_refused_by_the_reader(path, monkeypatch):
-    open_store(path).close()
-
-    def add_remark(database):
-        database["run"].add_column("remark", str)
-
-    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, add_remark))
-    monkeypatch.setattr(migrations.apply, "__defaults__", (migrations.MIGRATIONS,))
-    with pytest.raises(StoreError, match="older"):
-        open_queries(path)
-    open_store(path).close()
-    connection = sqlite3.connect(path)
-    columns = [row[1] for row in connection.execute("PRAGMA table_info(run)")]
-    connection.close()
-    assert columns[-1] == "remark"
-
-
 def test_every_confidence_function_has_a_column(path):
     connection = opening.connect_writer(path)
     columns = [row[1] for row in connection.execute("PRAGMA table_info(unit)")]
