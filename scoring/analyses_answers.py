@@ -122,7 +122,6 @@ def _pearson(rows: list[tuple[float, float]]) -> Value:
     columns = np.array(rows)
     if (columns.min(axis=0) == columns.max(axis=0)).any():
         return undefined(CONSTANT)
-    centred = columns - columns.mean(axis=0)
-    scaled = centred / np.abs(centred).max(axis=0)
-    first, second = scaled[:, 0], scaled[:, 1]
-    return Value(float(np.clip(first @ second / np.sqrt((first @ first) * (second @ second)), -1.0, 1.0)))
+    from scipy.stats import pearsonr
+
+    return Value(float(pearsonr(columns[:, 0], columns[:, 1]).statistic))

@@ -166,6 +166,7 @@ def _density(ascending: FloatArray, bins: int) -> FloatArray | None:
 
 def _twice_average_ranks(scores: FloatArray) -> IntArray:
     """Return twice the 1-based rank, ties averaged, which is a whole number."""
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    above = np.cumsum(counts)
-    return (2 * above - counts + 1)[inverse].astype(np.int64)
+    from scipy.stats import rankdata
+
+    ranks: IntArray = np.asarray(2.0 * rankdata(scores)).astype(np.int64)
+    return ranks

@@ -9,7 +9,7 @@ from functools import partial
 from numpy.typing import ArrayLike
 
 from scoring.calibrators_empirical import fit_binned, fit_histogram, fit_isotonic
-from scoring.calibrators_fitted import ConfidenceMap, Fitted, Sample, Unfitted, training_sample
+from scoring.calibrators_fitted import ConfidenceMap, Fitted, Sample, Unfitted, as_score_column, training_sample
 from scoring.calibrators_parametric import fit_beta, fit_platt, fit_temperature
 from scoring.calibrators_rescaling import fit_minmax, fit_z_sigmoid
 
@@ -66,7 +66,16 @@ class Calibrator:
             return sample
         mapping, note = self.fit_map(sample)
         notes = [*self._sample_notes(sample), *([note] if note else [])]
-        return Fitted(self.name, higher_is_confident, self.needs_probability, mapping, "; ".join(notes) or None)
+        given = as_score_column(scores)
+        return Fitted(
+            self.name,
+            higher_is_confident,
+            self.needs_probability,
+            mapping,
+            float(given.min()),
+            float(given.max()),
+            "; ".join(notes) or None,
+        )
 
     def _sample_notes(self, sample: Sample) -> list[str]:
         notes = []
@@ -138,7 +147,7 @@ _ENTRIES = (
         never_falls=False,
         uses_labels=True,
         needs_probability=False,
-        formula="σ(a·x + b), a and b by negative log-likelihood without target smoothing",
+        formula="σ(a·x + b), a and b by negative log-likelihood without target smoothing; the value clipped at 1e-6",
         degenerate="a < 0: kept and noted; one class: 1e-6 or 1 − 1e-6; constant scores: base rate; separable: a step "
         "cut at 1e-6 and 1 − 1e-6",
         source="calibration guide, Platt scaling",
@@ -159,7 +168,7 @@ _ENTRIES = (
         never_falls=True,
         uses_labels=True,
         needs_probability=True,
-        formula="σ(a·ln p − b·ln(1 − p) + c), a, b ≥ 0, by negative log-likelihood; p clipped at 1e-6",
+        formula="σ(a·ln p − b·ln(1 − p) + c), a, b ≥ 0, by negative log-likelihood; p and the value clipped at 1e-6",
         degenerate="scores outside [0, 1]: undefined; one class: 1e-6 or 1 − 1e-6; constant or falling: base rate; "
         "separable: a step cut at 1e-6 and 1 − 1e-6",
         source="ACUTE section 4.1; Kull et al. 2017",
@@ -170,7 +179,7 @@ _ENTRIES = (
         never_falls=True,
         uses_labels=True,
         needs_probability=True,
-        formula="σ(logit(p)/T), T in [0.01, 100] by negative log-likelihood; p clipped at 1e-6",
+        formula="σ(logit(p)/T), T in [0.01, 100] by negative log-likelihood; p and the value clipped at 1e-6",
         degenerate="scores outside [0, 1]: undefined; T on its border is noted; all p = 0.5: T = 1",
         source="calibration guide, temperature scaling",
     ),

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from scoring.calibrators_fitted import ConfidenceMap, Constant, FloatArray, Sample
 
-POOLING_PASSES = 40  # vectorised passes leave a few hundred blocks of a million; the stack merges the rest
-
 
 @dataclass(frozen=True, slots=True)
 class EqualWidthRates:
@@ -86,7 +84,7 @@ def fit_binned(sample: Sample, bins: int) -> tuple[ConfidenceMap, str | None]:
 
 
 def fit_histogram(sample: Sample, bins: int) -> tuple[ConfidenceMap, str | None]:
-    """Equal-mass bins: a group of ties at sorted positions s..e goes to bin ⌊B(s + e + 1) / 2n⌋, as in ACE (spec §5).
+    """Equal-mass bins: a group of ties at sorted positions s..e goes to bin ⌊B(s + e + 1) / 2n⌋, as in ACE.
 
     The edge between two bins is halfway between their neighbouring training scores (Zadrozny and Elkan, 2001); bins
     that ties leave empty are dropped.  Not made monotone.
@@ -138,27 +136,11 @@ def _tie_groups(sample: Sample) -> tuple[FloatArray, NDArray[np.int64], FloatArr
 
 
 def _pooled_blocks(correct: FloatArray, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """First group of each block of the rising least-squares fit; group i has ``correct[i]`` of ``counts[i]``.
+    """First group of each block of the rising least-squares fit; group i has ``correct[i]`` of ``counts[i]``."""
+    from scipy.optimize import isotonic_regression
 
-    Adjacent violators may be pooled in any order, so each pass pools every falling run at once; what the passes leave
-    is finished by the classical stack, which keeps the worst case linear.  A fit on 1,000,000
-    distinct scores takes 0.25 s, most of it sorting.
-    """
-    first = np.arange(correct.size)
-    block_correct, block_counts = correct, counts.astype(np.float64)
-    for _ in range(POOLING_PASSES):
-        rates = block_correct / block_counts
-        starts = np.flatnonzero(np.r_[True, rates[1:] > rates[:-1]])
-        if starts.size == first.size:
-            return first
-        first = first[starts]
-        block_correct = np.add.reduceat(block_correct, starts)
-        block_counts = np.add.reduceat(block_counts, starts)
-    stack: list[tuple[int, float, float]] = []
-    for start, right, total in zip(first.tolist(), block_correct.tolist(), block_counts.tolist(), strict=True):
-        block = (start, right, total)
-        while stack and stack[-1][1] * block[2] >= block[1] * stack[-1][2]:
-            below = stack.pop()
-            block = (below[0], below[1] + block[1], below[2] + block[2])
-        stack.append(block)
-    return np.array([block[0] for block in stack])
+    first = np.asarray(isotonic_regression(correct / counts, weights=counts.astype(np.float64)).blocks[:-1])
+    rates = np.add.reduceat(correct, first) / np.add.reduceat(counts, first)
+    # Neighbouring blocks of one rate are one plateau.
+    plateaus: NDArray[np.int64] = first[np.r_[True, rates[1:] > rates[:-1]]].astype(np.int64)
+    return plateaus

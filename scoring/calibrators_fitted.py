@@ -44,6 +44,8 @@ class Fitted:
         higher_is_confident: direction of the scores it was fitted on and is applied to.
         needs_probability: whether scores outside [0, 1] are refused.
         mapping: the map of oriented scores, with its parameters.
+        lowest: the lowest score it was fitted on, as given.
+        highest: the highest one.
         note: what a reader should know about the fit (constant scores, one class, …), or None.
     """
 
@@ -51,12 +53,23 @@ class Fitted:
     higher_is_confident: bool
     needs_probability: bool
     mapping: ConfidenceMap
+    lowest: float
+    highest: float
     note: str | None
 
     @property
     def strictly_rising(self) -> bool:
-        """Whether the values rank exactly as the raw confidences; ranking metrics then use the raw ones (spec §4)."""
+        """Whether the values rank exactly as the raw confidences; ranking metrics then use the raw ones."""
         return self.mapping.strictly_rising
+
+    def outside(self, scores: ArrayLike) -> int:
+        """Count the scores, shape (n,), beyond those that the map was fitted on; there it can only guess.
+
+        Raises:
+            ValueError: a score is NaN.
+        """
+        column = as_score_column(scores)
+        return int(((column < self.lowest) | (column > self.highest)).sum())
 
     def apply(self, scores: ArrayLike) -> FloatArray:
         """Calibrated values in [0, 1], finite, one per score and in the same order.

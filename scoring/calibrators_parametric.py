@@ -1,4 +1,7 @@
-"""Maps with one to three parameters fitted by plain negative log-likelihood: Platt, beta, temperature."""
+"""Maps with one to three parameters fitted by plain negative log-likelihood: Platt, beta, temperature.
+
+Their values lie in [1e-6, 1 − 1e-6], whatever they are applied to: a fit on finitely many units is certain of nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ from scoring.calibrators_fitted import (
 
 LOWEST_TEMPERATURE = 0.01
 HIGHEST_TEMPERATURE = 100.0
-NEWTON_STEPS = 100
+STEPS = 200
+SMALLEST_GAIN = 1e-10
+"""Nats a unit that another Newton step may gain at a maximum of the likelihood."""
+
+TINY = 1e-300
 SMALLEST_GAP = 1e-12  # of the range of the scores; a steeper step would resolve rounding
 CLIP_LOGIT = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
 
@@ -38,9 +45,9 @@ class Logistic:
         return self.slope > 0.0
 
     def __call__(self, confidence: FloatArray) -> FloatArray:
-        """Values in [0, 1]."""
+        """Values in [1e-6, 1 − 1e-6]."""
         unit = np.clip((confidence - self.centre) / self.width, -LARGEST_SCORE, LARGEST_SCORE)
-        return sigmoid(self.slope * unit + self.intercept)
+        return _clip(sigmoid(self.slope * unit + self.intercept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +64,9 @@ class Beta:
         return self.a > 0.0 or self.b > 0.0
 
     def __call__(self, confidence: FloatArray) -> FloatArray:
-        """Values in [0, 1]."""
+        """Values in [1e-6, 1 − 1e-6]."""
         clipped = _clip(confidence)
-        return sigmoid(self.a * np.log(clipped) - self.b * np.log1p(-clipped) + self.c)
+        return _clip(sigmoid(self.a * np.log(clipped) - self.b * np.log1p(-clipped) + self.c))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,8 @@ class Temperature:
         return True
 
     def __call__(self, confidence: FloatArray) -> FloatArray:
-        """Values in [0, 1]; 0.5 stays 0.5."""
-        return sigmoid(_logit(_clip(confidence)) / self.temperature)
+        """Values in [1e-6, 1 − 1e-6]; 0.5 stays 0.5."""
+        return _clip(sigmoid(_logit(_clip(confidence)) / self.temperature))
 
 
 def fit_platt(sample: Sample) -> tuple[ConfidenceMap, str | None]:
@@ -140,32 +147,24 @@ def fit_beta(sample: Sample) -> tuple[ConfidenceMap, str | None]:
 def fit_temperature(sample: Sample) -> tuple[ConfidenceMap, str | None]:
     """σ(logit(p) / T), T in [0.01, 100] by negative log-likelihood; a T on the border is noted.
 
-    All p = 0.5: T = 1, noted.  The loss is convex in 1/T: Newton steps inside a shrinking bracket.
+    All p = 0.5: T = 1, noted.  The loss is convex in 1/T, so its slope has one zero.
     """
     logits = _logit(_clip(sample.confidence))
     if not logits.any():
         return Temperature(1.0), "all scores are 0.5"
     signed = np.where(sample.correct == 1.0, logits, -logits)
 
-    def slope_and_curvature(inverse: float) -> tuple[float, float]:
-        miss = sigmoid(-inverse * signed)
-        return -float(np.mean(signed * miss)), float(np.mean(signed**2 * miss * (1.0 - miss)))
+    def slope(inverse: float) -> float:
+        return -float(np.mean(signed * sigmoid(-inverse * signed)))
 
     low, high = 1.0 / HIGHEST_TEMPERATURE, 1.0 / LOWEST_TEMPERATURE
-    if slope_and_curvature(low)[0] >= 0.0:
+    if slope(low) >= 0.0:
         return Temperature(HIGHEST_TEMPERATURE), "T is at its upper limit 100: confidence says nothing, or the opposite"
-    if slope_and_curvature(high)[0] <= 0.0:
+    if slope(high) <= 0.0:
         return Temperature(LOWEST_TEMPERATURE), "T is at its lower limit 0.01: 0.5 separates correct from wrong"
-    inverse = 1.0
-    for _ in range(NEWTON_STEPS):
-        slope, curvature = slope_and_curvature(inverse)
-        low, high = (low, inverse) if slope > 0.0 else (inverse, high)
-        proposed = inverse - slope / curvature if curvature > 0.0 else np.inf
-        following = proposed if low < proposed < high else float(np.sqrt(low * high))
-        if abs(following - inverse) <= 1e-12 * inverse:
-            break
-        inverse = following
-    return Temperature(1.0 / inverse), None
+    from scipy.optimize import brentq
+
+    return Temperature(1.0 / float(brentq(slope, low, high, xtol=1e-14, rtol=1e-14))), None
 
 
 def _clip(confidence: FloatArray) -> FloatArray:
@@ -212,34 +211,41 @@ def _negative_log_likelihood(logits: FloatArray, correct: FloatArray) -> float:
 
 
 def _logistic_regression(features: FloatArray, correct: FloatArray) -> tuple[FloatArray, float, bool]:
-    """Coefficients (k,), intercept and whether Newton's method with halved steps converged; both classes present."""
+    """Coefficients (k,), intercept and whether they are a maximum of the likelihood; both classes present."""
+    from scipy.optimize import minimize, root
+
     centre = features.mean(axis=0)
     design = np.column_stack([features - centre, np.ones(correct.size)])
-    weights = np.zeros(design.shape[1])
     rate = float(correct.mean())
-    weights[-1] = np.log(rate) - np.log1p(-rate)
-    loss = _negative_log_likelihood(design @ weights, correct)
-    converged = False
-    for _ in range(NEWTON_STEPS):
+    start = np.zeros(design.shape[1])
+    start[-1] = np.log(rate) - np.log1p(-rate)
+
+    def gradient(weights: FloatArray) -> FloatArray:
+        slopes: FloatArray = design.T @ (sigmoid(design @ weights) - correct) / correct.size
+        return slopes
+
+    def hessian(weights: FloatArray) -> FloatArray:
         fitted = sigmoid(design @ weights)
-        gradient = design.T @ (fitted - correct) / correct.size
-        hessian = (design * (fitted * (1.0 - fitted))[:, None]).T @ design / correct.size
-        # Two distinct scores leave the features of the beta map collinear; a ridge far below the tolerance is enough.
-        hessian += 1e-13 * max(float(np.trace(hessian)), 1e-30) * np.eye(weights.size)
-        step = np.linalg.solve(hessian, gradient)
-        scale = 1.0
-        while scale > 1e-10:
-            candidate = weights - scale * step
-            candidate_loss = _negative_log_likelihood(design @ candidate, correct)
-            if candidate_loss <= loss:
-                break
-            scale *= 0.5
-        else:
-            converged = True  # no step lowers the loss any more: rounding
-            break
-        moved = float(np.abs(scale * step).max())
-        weights, loss = candidate, candidate_loss
-        if moved <= 1e-11 * (1.0 + float(np.abs(weights).max())):
-            converged = True
-            break
+        curvature: FloatArray = (design * (fitted * (1.0 - fitted))[:, None]).T @ design / correct.size
+        return curvature
+
+    def loss(weights: FloatArray) -> float:
+        return _negative_log_likelihood(design @ weights, correct)
+
+    def gain_of_a_newton_step(weights: FloatArray) -> float:
+        slopes, curvature = gradient(weights), hessian(weights)
+        # The weights differ by six orders of magnitude where scores saturate; the gradient alone says nothing then.
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(curvature), TINY))
+        step = np.linalg.lstsq(curvature * scale[:, None] * scale, slopes * scale, rcond=None)[0]
+        return float((slopes * scale) @ step)
+
+    weights = np.asarray(root(gradient, start, jac=hessian, method="hybr", options={"xtol": 1e-13}).x)
+    if not gain_of_a_newton_step(weights) <= SMALLEST_GAIN:
+        # Seven times slower and needed where scores are nearly separable, with slopes of 1e6 and more: the region that
+        # a step may leave has no limit.
+        options = {"gtol": 1e-14, "maxiter": STEPS, "max_trust_radius": 1e15}
+        first = min((start, weights), key=loss)
+        other = minimize(loss, first, jac=gradient, hess=hessian, method="trust-exact", options=options).x
+        weights = min((weights, np.asarray(other)), key=loss)
+    converged = gain_of_a_newton_step(weights) <= SMALLEST_GAIN
     return weights[:-1], float(weights[-1] - weights[:-1] @ centre), converged

@@ -311,7 +311,10 @@ METRICS: dict[str, Metric] = {
 
 
 def evaluate_units(
-    units: ScoredUnits, names: Iterable[str] = tuple(METRICS), probability: bool = True
+    units: ScoredUnits,
+    names: Iterable[str] = tuple(METRICS),
+    probability: bool = True,
+    ranking: ScoredUnits | None = None,
 ) -> dict[str, Value]:
     """Return the named metrics.
 
@@ -319,6 +322,8 @@ def evaluate_units(
         units: what to measure.
         names: keys of `METRICS`.
         probability: whether the confidences mean probabilities; without, metrics that need them are undefined.
+        ranking: the same units with the scores that metrics of the order alone read; `units` by default.  A column of
+            error probabilities p is ranked by −p: 1 − p makes 1e-17 and 2e-17 equal.
 
     Raises:
         ValueError: for confidences outside [0, 1] that are said to be probabilities.
@@ -327,7 +332,7 @@ def evaluate_units(
     return {
         metric.name: undefined(NOT_A_PROBABILITY)
         if metric.needs_probability and not probability
-        else metric.function(units)
+        else metric.function(ranking if ranking is not None and metric.ranks_only else units)
         for metric in wanted
     }
 

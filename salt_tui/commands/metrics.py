@@ -34,7 +34,7 @@ def print_metrics(
     wanted = None if rewards is None else read_rewards(rewards)
     if wanted is not None and not probability:
         raise UsageError("--rewards needs probabilities: leave --not-probability out, or calibrate first")
-    units = read_units(
+    table = read_units(
         file,
         confidence=confidence,
         correct=correct,
@@ -42,7 +42,8 @@ def print_metrics(
         probability=probability,
         lower_is_confident=lower_is_confident,
     )
-    n, values = units.n, evaluate_units(units, tuple(METRICS), probability)
+    units = table.units
+    n, values = units.n, evaluate_units(units, tuple(METRICS), probability, table.ranking)
     utility = None if wanted is None else expected_utility(units, wanted)
     ends = yardsticks(units) if utility is not None else {}
     if json_output:

@@ -98,6 +98,19 @@ class CalibratedRows:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TableUnits:
+    """The units of a table, ready for every metric.
+
+    Attributes:
+        units: what metrics of probabilities read.
+        ranking: what metrics of the order alone read: the column as it was given, or negated.
+    """
+
+    units: ScoredUnits
+    ranking: ScoredUnits
+
+
 def read_columns(file: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> TextColumns:
     """Read the named columns of a CSV file with a header line; blank lines are passed over.
 
@@ -142,8 +155,8 @@ def read_units(
     group: str | None = None,
     probability: bool = True,
     lower_is_confident: bool = False,
-) -> ScoredUnits:
-    """Return the units of a table, ready for every metric.
+) -> TableUnits:
+    """Return the units of a table.
 
     Args:
         file: CSV with one row per unit.
@@ -151,7 +164,7 @@ def read_units(
         correct: name of its column, 0 or 1.
         group: name of the column that says which answer a unit belongs to; None: ``group``, if it is there.
         probability: whether confidences mean probabilities; without, metrics that need them are undefined.
-        lower_is_confident: whether a low value means sure: 1 − p is measured for probabilities, else −x.
+        lower_is_confident: whether a low value means sure: 1 − p is measured for probabilities, and −x is ranked.
 
     Raises:
         UsageError: for a file that cannot be read, naming the line.
@@ -159,11 +172,13 @@ def read_units(
     needed = [confidence, correct, *([] if group is None else [group])]
     table = read_columns(file, needed, optional=[GROUP] if group is None else [])
     scores = table.numbers(confidence, probability=probability)
-    if lower_is_confident:
-        scores = 1.0 - scores if probability else -scores
+    outcomes = table.outcomes(correct)
     groups = group or GROUP
     labels = table.labels(groups) if groups in table.columns else None
-    return ScoredUnits.from_columns(scores, table.outcomes(correct), labels)
+    ranking = ScoredUnits.from_columns(-scores if lower_is_confident else scores, outcomes, labels)
+    if not (lower_is_confident and probability):
+        return TableUnits(ranking, ranking)
+    return TableUnits(ScoredUnits.from_columns(1.0 - scores, outcomes, labels), ranking)
 
 
 def read_rewards(text: str) -> Rewards:
@@ -225,6 +240,12 @@ def calibrate_table(
                 f"{method} needs scores in [0, 1]: {int((~usable).sum())} of {wanted.size} rows are null,"
                 f" the first in {target}:{first}"
             )
+    beyond = fitted.outside(wanted[usable])
+    if beyond:
+        notes.append(
+            f"{method}: {beyond} of {wanted.size} scores lie outside the range it was fitted on,"
+            f" {fitted.lowest:g} to {fitted.highest:g}; their values are a guess"
+        )
     values = np.full(wanted.size, np.nan)
     values[usable] = fitted.apply(wanted[usable])
     return CalibratedRows(tuple(None if np.isnan(value) else value for value in values.tolist()), tuple(notes))

@@ -89,6 +89,20 @@ def target_with_outcomes(folder: Path) -> Path:
     return table(folder / "wide.csv", [3, 4, 5], [0, 1, 1])
 
 
+def test_scores_beyond_the_training_range_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A map of log-probabilities applied to probabilities: it has seen nothing like them."""
+    fit = table(tmp_path / "fit.csv", [-8.1, -3.0, -2.0, -0.5], [0, 1, 0, 1])
+    _, talk = calibrated(capsys, "isotonic", fit, table(tmp_path / "apply.csv", [0.97, 0.2, 0.5]))
+    assert "3 of 3 scores lie outside the range it was fitted on, -8.1 to -0.5" in talk
+    assert calibrated(capsys, "isotonic", fit, table(tmp_path / "inside.csv", [-8.1, -1.0, -0.5]))[1] == ""
+
+
+def test_a_temperature_is_certain_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fit = table(tmp_path / "fit.csv", [0.9, 0.8, 0.7], [1, 1, 1])
+    values, _ = calibrated(capsys, "temperature", fit, table(tmp_path / "apply.csv", [0.9, 0.4]))
+    assert values == pytest.approx([1 - 1e-6, 1e-6], abs=1e-12)
+
+
 def test_columns_by_other_names_and_no_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fit = table(tmp_path / "fit.csv", [3, 2, 1], [0, 1, 1], header="ppl,label")
     target = tmp_path / "apply.csv"

@@ -90,6 +90,14 @@ def test_columns_by_other_names_and_uncertainties(tmp_path: Path, capsys: pytest
     assert flipped["ece"] == pytest.approx((0.1 + 0.2) / 2)
 
 
+def test_error_probabilities_are_ranked_as_they_were_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """1 − 1e-17 and 1 − 5e-17 are one double; the errors themselves are not."""
+    rows = "confidence,correct\n1e-17,1\n2e-17,1\n3e-17,0\n5e-17,0\n"
+    data = measured(capsys, tmp_path / "t.csv", rows, "--lower-is-confident")
+    assert data["auroc"] == 1.0
+    assert data["brier"] == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(
     ("rows", "undefined"),
     [

@@ -248,3 +248,21 @@ def test_names():
             calibrator(wrong)
     with pytest.raises(ValueError, match=r"^no calibrator 'qqqq'; there are z_sigmoid, minmax"):
         calibrator("qqqq")
+
+
+def test_nearly_separable_scores_get_the_steepest_fit_that_helps():
+    """Saturated scores: right and wrong ones overlap by 1e-8 near 1; a slope of a thousand leaves the loss far off."""
+    scores = [0.3, 0.5, 1 - 3e-8, 1 - 2e-8, 1 - 1e-8, 1.0]
+    correct = [0, 0, 0, 1, 0, 1]
+    fitted = fit("platt", scores, correct)
+    values = fitted.apply(scores)
+    loss = -np.mean(np.log(np.where(correct, values, 1 - values)))
+    # Without the two far scores, which are certain then, the fit is that of the four others alone.
+    others = fit("platt", [0.0, 1.0, 2.0, 3.0], correct[2:]).apply([0.0, 1.0, 2.0, 3.0])
+    assert loss <= -np.sum(np.log(np.where(correct[2:], others, 1 - others))) / 6 + 1e-5
+
+
+def test_a_fit_knows_its_range():
+    fitted = fit("isotonic", [3.0, 1.0, 2.0], [0, 1, 1], higher_is_confident=False)
+    assert (fitted.lowest, fitted.highest) == (1.0, 3.0)
+    assert fitted.outside([0.5, 1.0, 3.0, 3.5]) == 2

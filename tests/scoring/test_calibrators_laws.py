@@ -120,6 +120,15 @@ def test_a_strictly_rising_map_ranks_as_the_scores_do(name, rows):
         assert low >= high
 
 
+@pytest.mark.parametrize("name", ["platt", "beta", "temperature"])
+@fast
+@given(rows=training, test=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8))
+def test_fits_by_likelihood_are_certain_of_nothing(name, rows, test):
+    values = apply(fitted_on(name, rows), test)
+    assert (values >= 1e-6).all()
+    assert (values <= 1.0 - 1e-6).all()
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if CALIBRATORS[name].uses_labels and name != "temperature"])
 def test_large_calibrated_samples_stay_calibrated(name):
     generator = np.random.default_rng(11)
