@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer.main import get_command
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
 import salt_tui
 from salt_tui.commands.failures import DONE, USAGE, report_failure
@@ -28,6 +29,8 @@ app = typer.Typer(
 tasks_app = typer.Typer()
 models_app = typer.Typer()
 app.add_typer(tasks_app, name="tasks", help="The tasks: list them, show a problem, solve problem texts.")
+study_app = typer.Typer()
+app.add_typer(study_app, name="study", help="Further work on a stored run, such as more samples of each problem.")
 app.add_typer(models_app, name="models", help="The models of models.toml: what is there, and how to get the rest.")
 
 
@@ -68,7 +71,11 @@ class FlashAttention(StrEnum):
 
 Database = Annotated[Path | None, typer.Option("--db", help="SQLite file; default: SALT_TUI_DB or the data folder.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout and nothing else.")]
-RunArgument = Annotated[str, typer.Argument(metavar="[RUN|latest]", help="Number of the run.")]
+DisplayOption = Annotated[DisplayMode | None, typer.Option("--display", help="Default: rich on a terminal.")]
+ReportedArgument = Annotated[str, typer.Argument(metavar="[RUN|RUN.K|latest]", help="A run, or a study of it.")]
+WorkArgument = Annotated[
+    str, typer.Argument(metavar="[RUN|RUN.K|latest]", help="A run, or a study of it; latest: the newest unfinished.")
+]
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -77,7 +84,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    command = get_command(app)
+    command = whole_command() if arguments[:1] == ["study"] else get_command(app)
     try:
         # Not `main`: it would end a Ctrl+C without a word and answer for a lost stdout.
         with command.make_context("salt-tui", list(arguments)) as context:
@@ -93,6 +100,23 @@ def _run(arguments: Sequence[str]) -> int:
         return DONE
     except BaseException as error:
         return report_failure(error)
+
+
+def whole_command() -> TyperGroup:
+    """Return the command line with the kinds of study, whose code every other command does without."""
+    from salt_tui.commands.study import add_study_commands
+
+    study_app.registered_commands.clear()
+    add_study_commands(
+        study_app,
+        {
+            "run": Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
+            "database": Database,
+            "display": DisplayOption,
+            "json_output": JsonOption,
+        },
+    )
+    return get_group(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -147,7 +171,7 @@ def run(
     key_type: Annotated[str, typer.Option("-ctk", help="Type of the KV cache's keys.")] = "f16",
     value_type: Annotated[str, typer.Option("-ctv", help="Type of the KV cache's values.")] = "f16",
     database: Database = None,
-    display: Annotated[DisplayMode | None, typer.Option("--display", help="Default: rich on a terminal.")] = None,
+    display: DisplayOption = None,
     json_output: JsonOption = False,
 ) -> int:
     """Evaluate a model: ask, decode, score every atom, store it."""
@@ -189,16 +213,16 @@ def run(
 
 @app.command()
 def resume(
-    run: RunArgument = "latest",
+    run: WorkArgument = "latest",
     allow_environment_change: Annotated[
         bool, typer.Option("--allow-environment-change", help="Go on elsewhere; the run is marked not exact.")
     ] = False,
     threads: Annotated[int | None, typer.Option("-t", help="Threads; default: as the run began.")] = None,
     database: Database = None,
-    display: Annotated[DisplayMode | None, typer.Option("--display", help="Default: rich on a terminal.")] = None,
+    display: DisplayOption = None,
     json_output: JsonOption = False,
 ) -> int:
-    """Go on with an interrupted run; a finished one is left as it is."""
+    """Go on with an interrupted run or study; a finished one is left as it is."""
     if display is DisplayMode.APP:
         _refuse_in_app(
             {
@@ -224,7 +248,7 @@ def resume(
 
 @app.command()
 def report(
-    run: RunArgument = "latest",
+    run: ReportedArgument = "latest",
     output: Annotated[
         ReportFormat, typer.Option("--format", help="table, json, csv, md or latex.")
     ] = ReportFormat.TABLE,
@@ -240,13 +264,38 @@ def report(
     draws: Annotated[int, typer.Option("--draws", help="Bootstrap draws for 95 % intervals; 0: none.")] = 1000,
     database: Database = None,
 ) -> int:
-    """Print how right and how calibrated a run is, and by which function, map and unit."""
+    """Print how right and how calibrated a run is, and by which function, map and unit; or what a study found."""
     from salt_tui.commands.report import print_report
     from salt_tui.measure.row_selection import select_rows
 
+    if is_study_name(run):
+        from salt_tui.commands.study import report_study
+
+        return report_study(run, database, output.value)
     units, functions, calibrators = map(_names, (unit, function, calibrator))
     selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full)
     return print_report(run, database, output.value, selection)
+
+
+@app.command()
+def runs(database: Database = None, json_output: JsonOption = False) -> int:
+    """List the stored runs and their studies."""
+    from salt_tui.commands.runs import list_runs
+
+    return list_runs(database, json_output=json_output)
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN|RUN.K|latest", help="A run, or a study of it.")],
+    answer: Annotated[str, typer.Argument(metavar="TASK:POSITION", help="Which answer, counted from 1.")],
+    database: Database = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Print one answer: prompt, reply with marks, reference, atoms with confidences."""
+    from salt_tui.commands.show import show_answer
+
+    return show_answer(run, answer, database, json_output=json_output)
 
 
 @app.command()
@@ -264,6 +313,7 @@ def export(
 
 @tasks_app.callback(invoke_without_command=True)
 @models_app.callback(invoke_without_command=True)
+@study_app.callback(invoke_without_command=True)
 def print_help(context: typer.Context) -> int:
     """Print the help of a group when there is no command."""
     if context.invoked_subcommand is None:
@@ -440,6 +490,11 @@ def _refuse_in_app(given: Mapping[str, bool]) -> None:
     names = ", ".join(name for name, there in given.items() if there)
     if names:
         raise typer.BadParameter(f"--display app does not take {names}; leave it out or choose another display")
+
+
+def is_study_name(name: str) -> bool:
+    """Say whether a name is that of a study, ``RUN.K``, rather than that of a run."""
+    return "." in name
 
 
 def _names(text: str) -> tuple[str, ...]:

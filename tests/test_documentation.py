@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 import salt_tui
-from salt_tui.cli import app
+from salt_tui.cli import whole_command
 from salt_tui.commands.failures import DONE, FAILED, INTERRUPTED, USAGE
 from salt_tui.palette import GLYPHS
 from scoring.confidence import CONFIDENCE_FUNCTIONS
@@ -38,7 +37,7 @@ def commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{name}", command
 
 
-COMMANDS = dict(commands(get_command(app)))
+COMMANDS = dict(commands(whole_command()))
 
 
 def code_lines(text: str) -> list[str]:

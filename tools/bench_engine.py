@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from salt_tui.commands.run import NoDisplay
+from salt_tui.commands.computing import NoDisplay
 from salt_tui.engine.engine import ModelError
 from salt_tui.engine.gguf_header import read_header
 from salt_tui.engine.kv_memory import kv_cache_bytes

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
-from salt_tui.commands.run import NoDisplay
+from salt_tui.commands.computing import NoDisplay
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.engine.threads import physical_cores
 from salt_tui.paths import new_engine_log_path

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scoring.analyses import ANALYSES
 from scoring.calibrators import CALIBRATORS
-from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
+from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION, SIGNAL_FUNCTIONS
 from scoring.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -132,7 +132,7 @@ def render() -> str:
 
 
 def _functions() -> Iterator[str]:
-    for name, entry in CONFIDENCE_FUNCTIONS.items():
+    for name, entry in (*CONFIDENCE_FUNCTIONS.items(), *SIGNAL_FUNCTIONS.items()):
         yield _entry(
             name,
             {
@@ -142,6 +142,7 @@ def _functions() -> Iterator[str]:
                 "calibration": "needed before calibration metrics"
                 if entry.needs_calibration
                 else "a probability as is",
+                "given by": "the tokens of a unit" if entry.given_by == "tokens" else "a study, see `salt-tui study`",
                 "source": entry.source,
             },
         )

@@ -61,7 +61,7 @@ def open_app(database: Path | None, request: RunRequest | None = None, resume: s
     if app.crash is not None:
         return report_failure(app.crash)
     if app.interrupted_run is not None:
-        from salt_tui.commands.run import resume_command
+        from salt_tui.commands.computing import resume_command
 
-        say(f"run {app.interrupted_run} interrupted; go on with: {resume_command(app.interrupted_run, path)}")
+        say(f"run {app.interrupted_run} interrupted; go on with: {resume_command(str(app.interrupted_run), path)}")
     return code or 0

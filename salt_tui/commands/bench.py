@@ -11,8 +11,8 @@ from statistics import mean, median, pstdev
 
 from rich.console import Console
 
+from salt_tui.commands.computing import NoDisplay
 from salt_tui.commands.failures import DONE
-from salt_tui.commands.run import NoDisplay
 from salt_tui.display.rich_display import RichDisplay
 from salt_tui.engine.engine import ContextInfo, ModelInfo
 from salt_tui.engine.models import load_registry, resolve_model

@@ -3,58 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import signal
-import sys
-import threading
-import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import Any, Self, TypeAlias
 
-from rich.console import Console
-
-from salt_tui.commands.failures import DONE, FAILED, INTERRUPTED, describe_failure, say, shortened
+from salt_tui.commands.computing import ComputedRun, compute, display_named
+from salt_tui.commands.failures import DONE, say
 from salt_tui.commands.report import print_summary
-from salt_tui.display.plain_display import PlainDisplay
-from salt_tui.display.rich_display import RichDisplay
 from salt_tui.measure.run_report import report_run
 from salt_tui.paths import database_path
 from salt_tui.reports.json_report import run_data
-from salt_tui.runner.events import RunEnded, RunEvent, RunStarted
-from salt_tui.runner.jobs import Emit
-from salt_tui.runner.loop import Loop, ReadyWork
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
 from salt_tui.runner.resumption import prepare_resume
 from salt_tui.store.queries import open_queries
-from salt_tui.visible_text import visible
-
-Display: TypeAlias = AbstractContextManager[Emit]
-"""Shows the events of a run from when it is entered until it is left."""
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-CLEANING_SECONDS = 3.0
-"""Ending the model process and the database takes two seconds at most."""
-
-
-class NoDisplay:
-    """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Nothing to end."""
-
-    def __call__(self, event: RunEvent) -> None:
-        """Drop the event."""
 
 
 def run_new(request: RunRequest, database: Path | None, display: str | None, *, json_output: bool) -> int:
@@ -73,10 +33,32 @@ def run_again(
     allow_environment_change: bool,
     threads: int | None,
 ) -> int:
-    """Go on with a stored run; a finished one is reported and left as it is."""
+    """Go on with a stored run or study; a finished one is shown and left as it is.
+
+    Args:
+        name: ``N``, ``N.K``, or ``latest`` for the newest that is not finished.
+        database: the file; None for the usual one.
+        display: its name; None chooses.
+        json_output: print one JSON object.
+        allow_environment_change: go on in another environment.
+        threads: None takes those of the run.
+    """
     path = database or database_path()
     with open_queries(path) as queries:
-        stored = queries.run_record(queries.find_run(name))
+        work = queries.find_unfinished() if name == "latest" else queries.find_work(name)
+        study = None if work.study is None else queries.study_record(work)
+        stored = queries.run_record(work.run)
+    if study is not None:
+        from salt_tui.commands.study import go_on_with_study
+
+        return go_on_with_study(
+            study,
+            path,
+            display,
+            json_output=json_output,
+            allow_environment_change=allow_environment_change,
+            threads=threads,
+        )
     if stored.state == "finished":
         say(f"run {stored.run} is finished, nothing to do")
         _print_result(path, stored.run, json_output=json_output)
@@ -87,67 +69,9 @@ def run_again(
         ),
         path,
         display_named(display),
-        resumed=stored.run,
+        resumed=work,
     )
     return _finish(computed, path, json_output=json_output)
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedRun:
-    """What became of a run.
-
-    Attributes:
-        run: its number; None when it broke off, which has been said.
-        code: exit code.
-    """
-
-    run: int | None
-    code: int
-
-
-def compute(
-    prepare: Callable[[Emit], ReadyWork], database: Path, display: Display, *, resumed: int | None = None
-) -> ComputedRun:
-    """Prepare a run and compute it until it ends or is stopped by a signal.
-
-    Args:
-        prepare: makes the run; it is told where its events go.
-        database: the file, to name it.
-        display: is entered and left.
-        resumed: number of a run that exists before.
-
-    Raises:
-        Exception: whatever stopped it before it had a number.
-    """
-    watch = _RunWatch()
-    try:
-        with StopSignals() as signals, display as show:
-
-            def emit(event: RunEvent) -> None:
-                watch(event)
-                # What is stored ends in order, from the moment on at which it has a number.
-                signals.computing = signals.computing or isinstance(event, RunStarted)
-                show(event)
-
-            ready = prepare(emit)
-            try:
-                Loop(ready, emit, signals.stop).run()
-            finally:
-                ready.close()
-    except BaseException as error:
-        reason, code = describe_failure(error)
-        run = watch.run or (resumed if code == INTERRUPTED else None)
-        if run is None:
-            raise
-        if watch.ended is None or code != INTERRUPTED:
-            _say_unfinished(run, database, "interrupted" if code == INTERRUPTED else f"failed: {reason}")
-            return ComputedRun(None, code)
-    ended = watch.ended
-    assert ended is not None  # a run that did not raise has said how it ended
-    if ended.state != "finished":
-        message = f": {ended.message}" if ended.message else ""
-        _say_unfinished(ended.run, database, f"{ended.state}{message}")
-    return ComputedRun(ended.run, {"finished": DONE, "interrupted": INTERRUPTED}.get(ended.state, FAILED))
 
 
 def _finish(computed: ComputedRun, database: Path, *, json_output: bool) -> int:
@@ -156,82 +80,9 @@ def _finish(computed: ComputedRun, database: Path, *, json_output: bool) -> int:
     return computed.code
 
 
-class _RunWatch:
-    """Remembers the number of the run and how it ended."""
-
-    def __init__(self) -> None:
-        self.run: int | None = None
-        self.ended: RunEnded | None = None
-
-    def __call__(self, event: RunEvent) -> None:
-        """Take one event."""
-        if isinstance(event, RunStarted):
-            self.run = event.run
-        elif isinstance(event, RunEnded):
-            self.ended = event
-
-
-def _say_unfinished(run: int, database: Path, how: str) -> None:
-    # The command is whole, however long the reason is.
-    command = visible(resume_command(run, database))
-    print(f"salt-tui: {shortened(f'run {run} {how}')}; go on with: {command}", file=sys.stderr)
-
-
-def resume_command(run: int, database: Path) -> str:
-    """Return the command that goes on with a run, for a shell."""
-    option = [] if database == database_path() else ["--db", str(database)]
-    return shlex.join(["salt-tui", "resume", str(run), *option])
-
-
 def _print_result(database: Path, run: int, *, json_output: bool) -> None:
     report = report_run(database, str(run))
     if json_output:
         print(json.dumps(run_data(report), ensure_ascii=False, allow_nan=False))
     else:
         print_summary(report)
-
-
-def display_named(wanted: str | None) -> Display:
-    """Return the display ``rich``, ``plain`` or ``none``; None chooses by stderr."""
-    terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", ""}
-    chosen = wanted or ("rich" if terminal else "plain")
-    if chosen == "rich":
-        return RichDisplay(Console(stderr=True, markup=False, highlight=False, emoji=False))
-    return PlainDisplay(sys.stderr) if chosen == "plain" else NoDisplay()
-
-
-class StopSignals:
-    """Lets the first Ctrl+C, SIGTERM or SIGHUP end a computing run in order, and a second one break off.
-
-    While the model still loads nothing has been stored, so the first breaks off at once; while that is cleaned up,
-    more of them change nothing.
-
-    A signal that is ignored stays so: `nohup` and a script's `&` ask for it by that.
-    """
-
-    def __init__(self) -> None:
-        self.stop = threading.Event()
-        self.computing = False
-        self._before: dict[int, Any] = {}
-        self._broken_off = -CLEANING_SECONDS
-
-    def __enter__(self) -> Self:
-        """Take the signals over."""
-        for number in _SIGNALS:
-            before = signal.getsignal(number)
-            if before not in (signal.SIG_IGN, None):  # None: not Python's, so it could not be given back
-                self._before[number] = before
-                signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Give them back."""
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.computing and not self.stop.is_set():
-            self.stop.set()
-        elif time.monotonic() - self._broken_off >= CLEANING_SECONDS:
-            self._broken_off = time.monotonic()
-            raise KeyboardInterrupt

@@ -13,8 +13,8 @@ from typing import Self
 
 from rich.console import Console
 
+from salt_tui.commands.computing import Display, NoDisplay, compute, display_named
 from salt_tui.commands.failures import DONE
-from salt_tui.commands.run import Display, NoDisplay, compute, display_named
 from salt_tui.display.rich_display import answer_rows, legend
 from salt_tui.display.run_view import RunView
 from salt_tui.measure.reliability import Reliability, measure_reliability

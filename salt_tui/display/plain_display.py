@@ -36,7 +36,7 @@ class PlainDisplay:
                 self._loading_said = True
                 self._say(f"loading {visible(event.model)}")
             case RunStarted():
-                self._say(f"run {event.run}: {visible(event.model)}, {visible(event.device)}, width {event.width}")
+                self._say(f"{event.title}: {visible(event.model)}, {visible(event.device)}, width {event.width}")
                 for warning in event.warnings:
                     self._say(f"warning: {visible(warning)}")
             case AnswerFinished():
@@ -44,7 +44,7 @@ class PlainDisplay:
             case Notice() | NoProgress():
                 self._say(f"note: {visible(event.text)}")
             case RunEnded() if event.state == "finished":  # the command says why a run did not finish
-                self._say(f"run {event.run} finished")
+                self._say(f"{event.title} finished")
 
     def _answer(self, event: AnswerFinished) -> None:
         task = self._view.tasks[event.task]

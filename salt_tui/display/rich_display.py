@@ -98,7 +98,7 @@ def _title(view: RunView, width: int) -> Text:
     pace = view.tokens_per_second()
     left = view.remaining_seconds()
     right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)}"
-    text = f"run {started.run} · {started.model} · {started.device} · width {started.width}"
+    text = f"{started.title} · {started.model} · {started.device} · width {started.width}"
     return Text(f"{visible(text, max(5, width - len(right) - 2))}  {right}", no_wrap=True, style="bold")
 
 

@@ -13,18 +13,19 @@ Every number of a sequence depends on its prompt, its cut and the shape of the c
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from salt_tui.engine.engine import PromptProgress, SequenceEnded, StopReason, Token
+from salt_tui.engine.engine import Activations, PromptProgress, SequenceEnded, StopReason, Token
 from salt_tui.engine.interruption import InterruptedWork, Interruption
 from salt_tui.engine.readouts import refusal
 from salt_tui.engine.reply import Reply, Vocabulary
 from salt_tui.engine.requests import Choice, Forced, Generate, Segment, ids_of
 from salt_tui.engine.serve import Outlet
 from salt_tui.engine.statistics import Logits, Statistics
-from salt_tui.engine.streams import DecodeError, Streams
+from salt_tui.engine.streams import DecodeError, Streams, Vectors
 from salt_tui.engine.trunks import Beginning, Trunks, chunk_start
 
 _DUMMY = 0
@@ -201,7 +202,7 @@ class Decoder:
             return False
         outlet.progress(PromptProgress(sequence.request.key, prompt, prompt))
         if whole and shared == walked:
-            self._take([slot], trunk.logits[np.newaxis], outlet)
+            self._take([slot], trunk.logits[np.newaxis], lambda row: trunk.vectors, outlet)
         return True
 
     def _examine(self, request: Generate) -> tuple[StopReason, str, Reply | None]:
@@ -215,7 +216,7 @@ class Decoder:
             return "context", f"{message}: use -c {needed} or more", None
         if not self._streams.can_cut and any(map(_needs_cut, request.segments)):
             return "failed", "this model cannot be cut back, so options of several tokens cannot be compared", None
-        refused = refusal(request, self._vocabulary.sets, ())
+        refused = refusal(request, self._vocabulary.sets, self._streams.layers)
         if refused is not None:
             return "failed", refused, None
         try:
@@ -248,7 +249,7 @@ class Decoder:
         outlet.progress(PromptProgress(request.key, done, len(request.prompt)))
         if logits is not None:
             self._slots.entering = None
-            self._take([slot], logits[np.newaxis], outlet)
+            self._take([slot], logits[np.newaxis], lambda row: self._streams.vectors(-1), outlet)
 
     def _recover(self, slot: int, error: DecodeError, outlet: Outlet) -> None:
         """After a failed prompt: empty what may hold a part of it; end the sequence unless a cancel will."""
@@ -290,32 +291,45 @@ class Decoder:
         slots = [slot for slot, running in enumerate(self._slots.running) if running]
         for slot in slots:
             self._running(slot).held += 1
-        self._take(slots, rows if len(slots) == width else rows[slots], outlet)
+        vectors = self._streams.vectors if len(slots) == width else lambda row: self._streams.vectors(slots[row])
+        self._take(slots, rows if len(slots) == width else rows[slots], vectors, outlet)
 
     def _running(self, slot: int) -> _Sequence:
         sequence = self._slots.running[slot]
         assert sequence is not None
         return sequence
 
-    def _take(self, slots: list[int], rows: Logits, outlet: Outlet) -> None:
-        """Settle a token for each slot by its row of logits, report them together, and end what is over."""
-        silent = [self._running(slot).reply.in_trunk for slot in slots]
-        for slot, in_trunk, logits in zip(slots, silent, rows, strict=True):
+    def _take(self, slots: list[int], rows: Logits, vectors: Callable[[int], Vectors | None], outlet: Outlet) -> None:
+        """Settle a token for each slot by its row of logits, report them together, and end what is over.
+
+        Args:
+            slots: whose rows these are.
+            rows: of logits.
+            vectors: returns the activations that belong to a row, None where none are taken.
+            outlet: takes what happens.
+        """
+        heard: list[int] = []
+        for number, slot in enumerate(slots):
             sequence = self._running(slot)
-            if in_trunk:
+            if sequence.reply.in_trunk:
                 sequence.reply.skip_trunk(sequence.reply.decided + 1)
-            elif not sequence.kept:
-                self._keep(slot, sequence, logits)
-        if any(silent):
-            heard = [number for number, in_trunk in enumerate(silent) if not in_trunk]
-            slots, rows = [slots[number] for number in heard], rows[heard]
+                continue
+            heard.append(number)
+            if not sequence.kept:
+                self._keep(slot, sequence, rows[number], vectors(number))
+        if len(heard) < len(slots):
+            rows = rows[heard]
         tokens: list[Token] = []
         over: list[tuple[int, StopReason, str | None]] = []
-        for slot, logits, distribution in zip(slots, rows, self._statistics.of(rows), strict=True):
+        for number, logits, distribution in zip(heard, rows, self._statistics.of(rows), strict=True):
+            slot = slots[number]
             if distribution is None:
                 over.append((slot, "failed", "the model's logits are not numbers, so there are no probabilities"))
                 continue
-            outcome = self._running(slot).reply.take(logits, distribution)
+            sequence = self._running(slot)
+            if sequence.request.layers and not sequence.reply.is_walking:
+                outlet.reading(self._activations(sequence, vectors(number)))
+            outcome = sequence.reply.take(logits, distribution)
             for reading in outcome.readings:
                 outlet.reading(reading)
             if outcome.token is not None:
@@ -326,12 +340,19 @@ class Decoder:
         for slot, reason, message in over:
             self._end(slot, reason, outlet, message)
 
-    def _keep(self, slot: int, sequence: _Sequence, logits: Logits) -> None:
+    def _activations(self, sequence: _Sequence, vectors: Vectors | None) -> Activations:
+        """Select the layers that a sequence asks for; all of them are taken, as was checked when it entered."""
+        assert vectors is not None
+        request = sequence.request
+        rows = vectors[[self._streams.layers.index(layer) for layer in request.layers]]
+        return Activations(request.key, sequence.reply.decided, request.layers, rows.astype("<f4").tobytes())
+
+    def _keep(self, slot: int, sequence: _Sequence, logits: Logits, vectors: Vectors | None) -> None:
         """Keep a beginning that is complete, if it is a trunk or somebody waits for its prompt."""
         sequence.kept = True
         beginning = sequence.beginning
         if beginning.walked or any(beginning.same_prompt(_beginning(other)) for other in self._slots.queue):
-            self._trunks.keep(beginning, slot, logits, None)
+            self._trunks.keep(beginning, slot, logits, vectors)
 
     def _end(self, slot: int, reason: StopReason, outlet: Outlet, message: str | None = None) -> None:
         sequence = self._running(slot)

@@ -35,7 +35,7 @@ def describe_build() -> Build:
 
 def list_devices() -> tuple[Device, ...]:
     """Return every device that the library's backends offer; empty when the library has no such functions."""
-    ggml, base = _library("ggml"), _library("ggml-base")
+    ggml, base = ggml_library("ggml"), ggml_library("ggml-base")
     if ggml is None or base is None:
         return ()
     count, get = ggml.ggml_backend_dev_count, ggml.ggml_backend_dev_get
@@ -70,7 +70,7 @@ def can_offload(devices: tuple[Device, ...]) -> bool:
     return bool(llama_cpp.llama_supports_gpu_offload()) and any("gpu" in device.kind for device in devices)
 
 
-def _library(name: str) -> ctypes.CDLL | None:
+def ggml_library(name: str) -> ctypes.CDLL | None:
     """Return a library that llama_cpp has already loaded from its own folder."""
     folder = Path(llama_cpp.__file__).parent / "lib"
     suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
@@ -81,7 +81,7 @@ def _library(name: str) -> ctypes.CDLL | None:
 
 
 def _ggml_version() -> str | None:
-    base = _library("ggml-base")
+    base = ggml_library("ggml-base")
     if base is None or not hasattr(base, "ggml_version"):
         return None
     base.ggml_version.restype = ctypes.c_char_p

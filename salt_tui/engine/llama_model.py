@@ -62,6 +62,7 @@ class LlamaModel:
         try:
             self.vocabulary = _vocabulary_of(self._model, options.path)
             self.layers: int = llama_cpp.llama_model_n_layer(self._model) + 1  # the output layer counts
+            self.embedding_width: int = llama_cpp.llama_model_n_embd(self._model)
             self.parameters: int = llama_cpp.llama_model_n_params(self._model)
             self._check_kind(options.path)
         except ModelError:
@@ -191,7 +192,9 @@ class LlamaModel:
             thinking_open=thinking_open,
             warnings=tuple(self._warnings),
             build=self.build,
-            capabilities=Capabilities("vocabulary", 0, 0, vocabulary=True, forced=True, cut=self.can_cut),
+            capabilities=Capabilities(
+                "vocabulary", self.layers - 1, self.embedding_width, vocabulary=True, forced=True, cut=self.can_cut
+            ),
             identity=None,
         )
 

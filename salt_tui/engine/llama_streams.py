@@ -13,10 +13,11 @@ import numpy.typing as npt
 from salt_tui.engine.engine import ContextError, ContextOptions, check_width
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.kv_memory import BYTES_PER_VALUE, available_memory, kv_cache_bytes
+from salt_tui.engine.llama_activations import BlockOutputs
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.llama_model import LlamaModel
 from salt_tui.engine.statistics import Logits
-from salt_tui.engine.streams import STORES, DecodeError
+from salt_tui.engine.streams import STORES, DecodeError, Vectors
 from salt_tui.engine.threads import suitable_threads
 
 _TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q4_0": 2, "q4_1": 3, "iq4_nl": 20, "q5_0": 6, "q5_1": 7}
@@ -73,11 +74,14 @@ class LlamaStreams:
             ContextRefusedError: llama.cpp cannot make the context.
         """
         _check(options)
+        _check_layers(options, model)
         _check_memory(options, model)
         self.width = options.width
         self.context = options.context
         self.vocabulary_size = model.vocabulary.size
         self.can_cut = model.can_cut
+        self.layers = options.layers
+        self._outputs = BlockOutputs(options.layers, model.embedding_width) if options.layers else None
         self.threads = options.threads or suitable_threads(model.parameters)
         parameters = self._parameters(options, interruption)
         log.clear()
@@ -100,6 +104,7 @@ class LlamaStreams:
         self._step.streams[:] = np.arange(self.width)
         self._step.logits[:] = 1
         self._views: dict[tuple[int, int], Logits] = {}
+        self._check_outputs()
 
     def _parameters(self, options: ContextOptions, interruption: Interruption) -> Any:
         parameters = llama_cpp.llama_context_default_params()
@@ -121,7 +126,19 @@ class LlamaStreams:
         parameters.abort_callback = ctypes.cast(strlen, llama_cpp.ggml_abort_callback)
         parameters.abort_callback_data = interruption.address
         self._keep = (strlen, interruption)  # the library keeps pointers to both
+        if self._outputs is not None:
+            parameters.cb_eval = ctypes.cast(self._outputs.callback, llama_cpp.ggml_backend_sched_eval_callback)
         return parameters
+
+    def _check_outputs(self) -> None:
+        """Refuse a model whose computation does not name the outputs of its blocks."""
+        if self._outputs is None:
+            return
+        self.evaluate(0, (0,), 0, logits=True)
+        self.clear(0)
+        if not self._outputs.complete:
+            self.close()
+            raise ContextError("llama.cpp does not name the blocks of this architecture: no activations can be taken")
 
     def close(self) -> None:
         """Free the context."""
@@ -162,6 +179,8 @@ class LlamaStreams:
         batch.logits[:count] = 0
         batch.logits[count - 1] = logits
         batch.structure.n_tokens = count
+        if self._outputs is not None:
+            self._outputs.begin(on=logits)
         self._decode(batch)
         return self._logits(1)[0] if logits else None
 
@@ -169,8 +188,14 @@ class LlamaStreams:
         """Append one token to every slot at once and return the logits, a row per slot."""
         self._step.tokens[:] = tokens
         self._step.positions[:] = positions
+        if self._outputs is not None:
+            self._outputs.begin(on=True)
         self._decode(self._step)
         return self._logits(self.width)
+
+    def vectors(self, row: int) -> Vectors | None:
+        """Return the outputs of the blocks that belong to a row of the last logits."""
+        return None if self._outputs is None else self._outputs.row(row)
 
     def _decode(self, batch: _Batch) -> None:
         code = llama_cpp.llama_decode(self._context, batch.structure)
@@ -206,6 +231,13 @@ def _check(options: ContextOptions) -> None:
             raise ContextError(f"{flag} {name} is no KV cache type: use one of {', '.join(BYTES_PER_VALUE)}")
     if options.value_type not in _FLOATS and options.flash_attention == "off":
         raise ContextError(f"-ctv {options.value_type} needs flash attention: use -fa on, or -ctv f16")
+
+
+def _check_layers(options: ContextOptions, model: LlamaModel) -> None:
+    blocks = model.layers - 1
+    stray = [layer for layer in options.layers if not 0 <= layer < blocks]
+    if stray:
+        raise ContextError(f"there is no layer {stray[0]}: the model has layers 0 to {blocks - 1}")
 
 
 def cache_bytes(options: ContextOptions, model: LlamaModel, *, layers: int) -> int:

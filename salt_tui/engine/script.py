@@ -26,8 +26,9 @@ their log-probabilities.  Without an entropy it is the least that the probabilit
 that of one other token with 1 - p.
 
 Among the replies whose ``match`` is in the prompt, the one that occurs nearest to the end wins, then the longest:
-problems stand last.  Replies without ``match`` serve the other prompts in order of submission, over and over; the
-order begins anew with every child, so scripts that crash or resume should match.
+problems stand last.  Of several with the same ``match`` the first answers greedily; at a temperature above 0 the seed
+of the sequence draws one of them.  Replies without ``match`` serve the other prompts in order of submission, over and
+over; the order begins anew with every child, so scripts that crash or resume should match.
 
 A crash comes when that many tokens of the reply have been reported, until it has happened ``times`` times; a file
 beside the script, ``NAME.crash-INDEX``, counts them.
@@ -43,6 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.engine.engine import ALTERNATIVES, ModelError
+from salt_tui.engine.requests import Sampling
 from salt_tui.similar_names import did_you_mean
 
 CHATML = (
@@ -128,14 +130,17 @@ class Script:
                 texts |= dict.fromkeys((token.text, *(text for text, _ in token.alternatives)))
         return list(texts)
 
-    def choose(self, prompt: str) -> int | None:
+    def choose(self, prompt: str, sampling: Sampling) -> int | None:
         """Return the index of the reply whose ``match`` decides for this prompt, None when none does."""
-        found = [
-            (prompt.rfind(reply.match) + len(reply.match), len(reply.match), -index)
+        found = {
+            index: (prompt.rfind(reply.match) + len(reply.match), len(reply.match))
             for index, reply in enumerate(self.replies)
             if reply.match and reply.match in prompt
-        ]
-        return -max(found)[2] if found else None
+        }
+        equal = [index for index, place in found.items() if place == max(found.values())]
+        if not equal:
+            return None
+        return equal[sampling.seed % len(equal) if sampling.temperature else 0]
 
 
 def read_script(path: Path) -> Script:

@@ -272,7 +272,7 @@ class ScriptedBackend:
             outlet.ended(SequenceEnded(request.key, "failed", refused))
             return
         prompt = b"".join(self._vocabulary[number] for number in request.prompt).decode("utf-8", "replace")
-        scripted = self._script.choose(prompt)
+        scripted = self._script.choose(prompt, request.sampling)
         if scripted is None:
             unmatched = [index for index, one in enumerate(self._script.replies) if not one.match]
             if not unmatched:

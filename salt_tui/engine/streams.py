@@ -66,6 +66,11 @@ class Streams(Protocol):
         ...
 
     @property
+    def layers(self) -> tuple[int, ...]:
+        """Blocks, from 0, whose outputs `vectors` returns."""
+        ...
+
+    @property
     def can_cut(self) -> bool:
         """Whether `cut` is possible: not where the model keeps a recurrent state."""
         ...
@@ -103,5 +108,12 @@ class Streams(Protocol):
 
         Raises:
             DecodeError: it did not take place.
+        """
+        ...
+
+    def vectors(self, row: int) -> Vectors | None:
+        """Return the outputs of the blocks that belong to a row of the last logits, until the next evaluation.
+
+        None where the context takes none.
         """
         ...

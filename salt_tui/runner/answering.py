@@ -1,9 +1,10 @@
-"""The first kind of job: ask a problem, score the reply while it streams."""
+"""The first kind of job: ask a problem, score the reply while it streams.  Samples are further answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from salt_tui.engine.engine import Token
 from salt_tui.engine.requests import Free, Generate, Sampling
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, AtomScored, TokenArrived, UnitsWithdrawn
 from salt_tui.runner.jobs import Ending, JobName, Output, ReplyEvent
@@ -43,7 +44,6 @@ class AnswerJob:
         max_tokens: limit on the tokens of the reply.
         sampling: how tokens are chosen, with a seed of the problem's own.
         reading: how to read the reply.
-        first_attempt: see `salt_tui.runner.jobs.Job`.
     """
 
     name: JobName
@@ -52,7 +52,6 @@ class AnswerJob:
     max_tokens: int
     sampling: Sampling
     reading: ReplyReading
-    first_attempt: int = 1
 
     def request(self, key: int) -> Generate:
         """Return what the engine is asked: free text up to the limit."""
@@ -71,7 +70,10 @@ class AnswerJob:
         lines = [0] * len(reference.lines)
         for line in reference.atom_lines:
             lines[line] += 1
-        output.emit(AnswerStarted(output.generation, self.problem.task, self.problem.position, attempt, tuple(lines)))
+        name = self.name
+        output.emit(
+            AnswerStarted(output.generation, name.task, name.position, attempt, tuple(lines), name.role, name.number)
+        )
         answer = LiveAnswer(task, reference, self.reading.vocabulary, thinking_open=self.reading.thinking_open)
         return AnswerAttempt(self.name, reference, answer, output)
 
@@ -93,7 +95,9 @@ class AnswerAttempt:
         self._output = output
 
     def take(self, event: ReplyEvent) -> None:
-        """Take the next token."""
+        """Take the next token; an answer asks for nothing else."""
+        if not isinstance(event, Token):
+            return
         output = self._output
         record, changes = self._answer.add(event)
         output.store.add_tokens(output.generation, [record])
@@ -130,6 +134,8 @@ class AnswerAttempt:
                 generated=answer.generated_atoms,
                 reference=len(self._reference.atoms),
                 tokens=answer.tokens,
+                role=self._name.role,
+                number=self._name.number,
             )
         )
 

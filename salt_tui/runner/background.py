@@ -83,7 +83,7 @@ class BackgroundRun:
         run = 0
         try:
             ready = self._prepare(self._emit_while_preparing)
-            run = ready.run
+            run = ready.work.run
             try:
                 self._loop = Loop(ready, self.mailbox.append, self._stop)
                 self._loop.run()

@@ -156,7 +156,7 @@ class Benchmark:
             ready = self._ready(store, problems, prompts, max_tokens, width, context)
             with display() as emit:
                 tasks = (TaskProgress(TASK, 0, len(problems)),)
-                emit(RunStarted(ready.run, self._resolved.name, "", width, "easy", None, tasks, ()))
+                emit(RunStarted(ready.work.run, self._resolved.name, "", width, "easy", None, tasks, ()))
                 loop = Loop(ready, emit, threading.Event())
                 begin = time.perf_counter()
                 state = loop.run()
@@ -194,7 +194,7 @@ class Benchmark:
         pending = tuple(store.pending_problems(run))
         encoded = {(TASK, item.problem.content_id): prompts[item.problem.position] for item in pending}
         jobs = answer_jobs(plan, pending, encoded, ReplyReading(self._vocabulary, thinking_open=False))
-        return ReadyWork(run, store, self.engine, width, jobs, computed=0, provenance=None)
+        return ReadyWork(Work(run), store, self.engine, width, jobs, attempts={}, computed=0, provenance=None)
 
     def close(self) -> None:
         """End the child and delete what was stored."""

@@ -6,15 +6,15 @@ from salt_tui.usage_error import UsageError
 
 
 class EnvironmentChangedError(UsageError):
-    """A run would go on in another environment than it was computed in, which the user can allow.
+    """A run or study would go on in another environment than it was computed in, which the user can allow.
 
     Args:
-        run: its number.
+        title: of it, e.g. ``run 17``.
         differences: one text for each thing that differs, not empty.
     """
 
-    def __init__(self, run: int, differences: tuple[str, ...]) -> None:
-        super().__init__(f"run {run} was computed in another environment: {'; '.join(differences)}")
+    def __init__(self, title: str, differences: tuple[str, ...]) -> None:
+        super().__init__(f"{title} was computed in another environment: {'; '.join(differences)}")
         self.differences = differences
 
 

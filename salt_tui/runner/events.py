@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from salt_tui.store.records import Role
+
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
@@ -40,9 +42,10 @@ class RunStarted:
 
     Attributes:
         run: the run's number.
+        study: K of the study RUN.K that is computed, None for the run itself.
         device: where it computes, in words.
         exact: result of the exactness check, None when not checked.
-        tasks: progress at the start, in the order of the plan.
+        tasks: progress at the start, in the order of the plan; of a study, of its jobs.
     """
 
     run: int
@@ -53,11 +56,21 @@ class RunStarted:
     exact: bool | None
     tasks: tuple[TaskProgress, ...]
     warnings: tuple[str, ...]
+    study: int | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is, with its name: ``run 17`` or ``study 17.2``."""
+        return title_of(self.run, self.study)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerStarted:
-    """An answer was handed to the engine; ``generation`` is its number in the store."""
+    """An answer was handed to the engine; ``generation`` is its number in the store.
+
+    Attributes:
+        role, number: ``answer`` of a run, or what a study generates and which one of it, from 0.
+    """
 
     generation: int
     task: str
@@ -65,6 +78,8 @@ class AnswerStarted:
     attempt: int
     reference_lines: tuple[int, ...]
     """Atoms on each line of the reference."""
+    role: Role = "answer"
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +141,8 @@ class AnswerFinished:
     generated: int
     reference: int
     tokens: int
+    role: Role = "answer"
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +185,17 @@ class RunEnded:
     run: int
     state: str
     message: str | None
+    study: int | None = None
+
+    @property
+    def title(self) -> str:
+        """What ended, with its name: ``run 17`` or ``study 17.2``."""
+        return title_of(self.run, self.study)
+
+
+def title_of(run: int, study: int | None) -> str:
+    """Return what to call a run, or the study K of it: ``run 17`` or ``study 17.2``."""
+    return f"run {run}" if study is None else f"study {run}.{study}"
 
 
 RunEvent: TypeAlias = (

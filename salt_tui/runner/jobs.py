@@ -10,16 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from salt_tui.engine.engine import StopReason, Token
+from salt_tui.engine.engine import Reading, StopReason, Token
 from salt_tui.engine.requests import Generate
 from salt_tui.runner.events import RunEvent
 from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.store.records import GenerationKey, Role
 from salt_tui.store.store import Store
 
 Emit: TypeAlias = Callable[[RunEvent], None]
 """Takes every event of a run; must be quick and must not raise."""
 
-ReplyEvent: TypeAlias = Token
+ReplyEvent: TypeAlias = Token | Reading
 """What the engine says of a sequence while it computes it, progress of its prompt apart."""
 
 
@@ -31,15 +32,27 @@ class JobName:
         problem: row of the problem.
         task: its task.
         position: its place in the task, from 0.
+        role: what its generation is.
+        parent: the generation that it goes on from or asks about; None where there is none.
+        number: which one of those of its role and parent it is, from 0.
     """
 
     problem: int
     task: str
     position: int
+    role: Role = "answer"
+    parent: int | None = None
+    number: int = 0
+
+    @property
+    def key(self) -> GenerationKey:
+        """What tells its generation apart from the others of its run or study."""
+        return self.problem, self.parent, self.role, self.number
 
     def in_words(self) -> str:
         """Name the job as screens do, where answers are counted from 1."""
-        return f"answer {self.position + 1} of {self.task}"
+        answer = f"answer {self.position + 1} of {self.task}"
+        return answer if self.role == "answer" else f"{self.role} {self.number + 1} of {answer}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +104,6 @@ class Job(Protocol):
     @property
     def prompt(self) -> EncodedProblem:
         """The ids of its prompt."""
-        ...
-
-    @property
-    def first_attempt(self) -> int:
-        """Number of the next attempt, above 1 when an earlier process died over it."""
         ...
 
     def request(self, key: int) -> Generate:

@@ -10,7 +10,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from salt_tui.engine.engine import (
@@ -20,7 +20,6 @@ from salt_tui.engine.engine import (
     Event,
     PromptProgress,
     SequenceEnded,
-    Token,
 )
 from salt_tui.engine.process import describe_death
 from salt_tui.runner.errors import RunFailedError
@@ -29,7 +28,7 @@ from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Attempt, Emit, Ending, Job, Output
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.watchdog import Watchdog
-from salt_tui.store.records import GenerationStart, RunState, Work
+from salt_tui.store.records import GenerationKey, GenerationStart, RunState, Work
 from salt_tui.store.store import Store, StoreError
 
 FLUSH_SECONDS = 0.18
@@ -49,25 +48,30 @@ FRUITLESS_CRASHES = 3
 
 @dataclass(frozen=True, slots=True)
 class ReadyWork:
-    """Everything the loop needs: claimed work, an opened engine, and the jobs that are left.
+    """Everything the loop needs: a claimed run or study, an opened engine, and the jobs that are left.
 
     Attributes:
-        run: number of the run.
+        work: the run or study.
         store: open, holds the lease.
         engine: with an open context.
         width: sequences computed at once.
         jobs: in the order in which they are begun.
+        attempts: number of the attempt at which an earlier process left a job, by the job's key.
         computed: jobs that were computed to their end before.
         provenance: None where nobody will read the numbers.
+        conclude: computes and stores what all jobs together give, once they are done; it is told what to call every
+            few seconds.
     """
 
-    run: int
+    work: Work
     store: Store
     engine: Engine
     width: int
     jobs: tuple[Job, ...]
+    attempts: Mapping[GenerationKey, int]
     computed: int
     provenance: Provenance | None
+    conclude: Callable[[Callable[[], None]], None] | None = None
 
     def close(self) -> None:
         """End the engine and close the store."""
@@ -90,7 +94,7 @@ class _Flight:
 
 
 class Loop:
-    """Computes the jobs of a run to their end.
+    """Computes the jobs of a run or study to their end.
 
     Args:
         ready: what to compute.
@@ -111,13 +115,15 @@ class Loop:
         self._engine = ready.engine
         self._emit = emit
         self._stop = stop
-        self._waiting: deque[tuple[Job, int]] = deque((job, max(1, job.first_attempt)) for job in ready.jobs)
+        self._waiting: deque[tuple[Job, int]] = deque(
+            (job, max(1, ready.attempts.get(job.name.key, 1))) for job in ready.jobs
+        )
         self._flights: dict[int, _Flight] = {}
         self._fruitless_crashes = 0
         self._computed = ready.computed
         self._cancelled = 0
         self._failure: str | None = None
-        self._heartbeat = Heartbeat(ready.store, Work(ready.run))
+        self._heartbeat = Heartbeat(ready.store, ready.work)
         self._watchdog = Watchdog(clock)
         self._suspended = False
 
@@ -141,19 +147,22 @@ class Loop:
                 self._flush_when_due()
                 if events and not any(isinstance(event, SequenceEnded | EngineDied) for event in events):
                     self._stop.wait(min(GATHER_SECONDS, self._patience()))
+            state, message = self._outcome()
+            if state == "finished" and self._ready.conclude is not None:
+                self._ready.conclude(self._heartbeat.beat)
         except (EngineError, RunFailedError) as error:
             return self._end("failed", str(error))
         except BaseException as error:
             # A second Ctrl+C breaks off, which is no failure.
-            state: RunState = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            state = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             # A full disk refuses this too; closing the store then frees the run for this process, its end for others.
             with contextlib.suppress(StoreError):
-                self._store.release(Work(self._ready.run), state, str(error) or None)
+                self._store.release(self._ready.work, state, str(error) or None)
             raise
         finally:
             # The engine may outlive the run and its lease.
             self._engine.call_while_waiting(None)
-        return self._end(*self._outcome())
+        return self._end(state, message)
 
     # --- from other threads -------------------------------------------------------------------------------------
 
@@ -186,10 +195,17 @@ class Loop:
         self._engine.submit(job.request(generation))
 
     def _begin(self, job: Job, number: int) -> int:
-        generation = self._store.begin_generation(
-            Work(self._ready.run),
-            GenerationStart(job.name.problem, job.prompt.prompt, job.prompt.preamble, number),
+        name, prompt = job.name, job.prompt
+        start = GenerationStart(
+            problem=name.problem,
+            prompt_tokens=prompt.prompt,
+            preamble=prompt.preamble,
+            attempt=number,
+            role=name.role,
+            parent=name.parent,
+            number=name.number,
         )
+        generation = self._store.begin_generation(self._ready.work, start)
         attempt = job.begin(Output(self._store, self._emit, generation), number)
         self._flights[generation] = _Flight(job, attempt, number, time.monotonic())
         return generation
@@ -210,7 +226,7 @@ class Loop:
             flight.prompt_started = flight.prompt_started or time.monotonic()
             flight.prompt_done = event.done
             self._emit(PromptEvaluated(event.key, event.done, event.total))
-        elif isinstance(event, Token):
+        else:
             flight.first_event = flight.first_event or time.monotonic()
             flight.attempt.take(event)
 
@@ -314,6 +330,9 @@ class Loop:
     def _outcome(self) -> tuple[RunState, str | None]:
         if self._waiting or self._flights:
             return "interrupted", None
+        if self._cancelled:
+            answers = "1 answer was" if self._cancelled == 1 else f"{self._cancelled} answers were"
+            return "interrupted", f"{answers} cancelled; resuming computes what was cancelled"
         if self._failure is not None and not self._computed:
             return "failed", f"nothing could be computed: {self._failure}"
         return "finished", None
@@ -323,12 +342,13 @@ class Loop:
         if provenance is None or not provenance.model.was_written_to(self._heartbeat.beat):
             return
         reason = "another model was written into the model's file while it was in use"
-        changed = provenance.store_as_not_exact(self._store, Work(self._ready.run), reason)
+        changed = provenance.store_as_not_exact(self._store, self._ready.work, reason)
         self._emit(Notice(changed.warnings[-1]))
 
     def _end(self, state: RunState, message: str | None) -> str:
         self._store.flush()
         self._mark_when_model_was_written_to()
-        self._store.release(Work(self._ready.run), state, message)
-        self._emit(RunEnded(self._ready.run, state, message))
+        work = self._ready.work
+        self._store.release(work, state, message)
+        self._emit(RunEnded(work.run, state, message, work.number))
         return state

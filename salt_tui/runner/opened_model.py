@@ -19,7 +19,7 @@ from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, make_environmen
 from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN, EncodedProblem
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import EngineOptions
-from salt_tui.store.records import PendingProblem
+from salt_tui.store.records import PendingProblem, Work
 from salt_tui.store.store import Store
 
 
@@ -144,10 +144,11 @@ def make_ready(
         )
     )
     return ReadyWork(
-        run=run,
+        work=Work(run),
         store=store,
         engine=model.engine,
         width=plan.width,
+        attempts={JobName(item.id, item.problem.task, item.problem.position).key: item.attempt for item in pending},
         jobs=answer_jobs(plan, pending, prompts, ReplyReading(model.vocabulary, model.info.thinking_open)),
         computed=sum(len(task.problem_ids) for task in plan.tasks) - len(pending),
         provenance=provenance,
@@ -177,7 +178,6 @@ def answer_jobs(
             max_tokens=limits[item.problem.task],
             sampling=answer_sampling(plan.sampling, item.problem.content_id),
             reading=reading,
-            first_attempt=max(1, item.attempt),
         )
         for item in pending
     )

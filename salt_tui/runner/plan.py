@@ -10,9 +10,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from salt_tui.engine.engine import Build, ContextInfo, ModelInfo
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,8 @@ class Environment:
         return cls(**{**data, "devices": tuple(data["devices"])})
 
 
-def canonical_json(value: RunPlan | Environment) -> str:
-    """Return the one JSON text of a plan or environment: sorted keys, no spaces, UTF-8, no NaN."""
+def canonical_json(value: DataclassInstance) -> str:
+    """Return the one JSON text of a plan or environment, a dataclass: sorted keys, no spaces, UTF-8, no NaN."""
     return json.dumps(asdict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 

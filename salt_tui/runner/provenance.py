@@ -29,7 +29,7 @@ class Provenance:
 
         Args:
             store: holds the run or study.
-            work: the run or study.
+            work: it.
             reason: one line.
         """
         changed = replace(

@@ -93,7 +93,7 @@ def check_request(request: RunRequest) -> tuple[RequestedTask, ...]:
         _require(request.max_tokens >= 1, f"-n {request.max_tokens}: at least 1")
     if request.date is not None:
         _check_date(request.date)
-    _check_sampling(request.sampling)
+    check_sampling(request.sampling)
     check_engine_options(request.engine)
     names = tuple(TASKS) if "all" in request.tasks else tuple(dict.fromkeys(request.tasks))
     _require(bool(names), "no task named: --tasks NAME,NAME or --tasks all")
@@ -162,7 +162,8 @@ def _check_date(text: str) -> None:
     _require(well_formed, f"--date {visible(text)}: a day as YYYY-MM-DD")
 
 
-def _check_sampling(sampling: SamplingPlan) -> None:
+def check_sampling(sampling: SamplingPlan) -> None:
+    """Raise `UsageError` for a value outside its range."""
     temperature = sampling.temperature
     _require(0 <= temperature < math.inf, f"--temp {temperature}: a number, at least 0")
     _require(sampling.top_k >= 0, f"--top-k {sampling.top_k}: at least 0 (0 keeps all)")

@@ -15,12 +15,12 @@ from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
-from salt_tui.runner.model_identity import ModelIdentity
-from salt_tui.runner.opened_model import load_model, make_ready, open_model
-from salt_tui.runner.plan import DATE_THAT_NOBODY_READS, Environment, RunPlan, canonical_json, differences
+from salt_tui.runner.opened_model import make_ready, open_model
+from salt_tui.runner.plan import Environment, RunPlan, canonical_json, differences
 from salt_tui.runner.prompting import EncodedProblem, encode_problems
 from salt_tui.runner.provenance import Provenance
-from salt_tui.runner.request import EngineOptions, check_engine_options, method_of
+from salt_tui.runner.request import check_engine_options, method_of
+from salt_tui.runner.stored_model import load_again, options_of
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import PendingProblem, ProblemRecord, Work
 from salt_tui.store.results import StoredRun
@@ -63,28 +63,23 @@ def prepare_resume(
     resolved = resolve_stored(place.read("model_entry", stored.model.entry, ResolvedModel.from_json))
     plan = place.read("plan", stored.record.plan, RunPlan.from_json)
     environment = place.read("environment", stored.record.environment, Environment.from_json)
+    work = Work(stored.run)
     store = open_store(database)
     try:
-        store.claim(Work(stored.run))
-        heartbeat = Heartbeat(store, Work(stored.run))
+        store.claim(work)
+        store.reopen_generations(work)
+        heartbeat = Heartbeat(store, work)
         engine = open_engine(resolved, log or new_engine_log_path())
         try:
             engine.call_while_waiting(heartbeat.beat)
-            options = _options(environment, plan, threads)
+            options = options_of(environment, width=plan.width, context=plan.context, threads=threads)
             check_engine_options(options)
-            identity = ModelIdentity(resolved.files)
-            info = load_model(engine, resolved, options, plan.date or DATE_THAT_NOBODY_READS, emit)
-            sha256 = identity.sha256(heartbeat.beat)
-            if sha256 != plan.model_sha256:
-                raise UsageError(
-                    f"run {stored.run} cannot be resumed: {resolved.path} is another file than it was (SHA-256"
-                    f" {sha256[:12]}…, then {plan.model_sha256[:12]}…); put the old one back or start anew"
-                )
-            _check_plan(stored.run, plan, replace(plan, template=info.template))
-            model = open_model(engine, resolved.name, info, options, context=plan.context, width=plan.width)
+            again = load_again(engine, resolved, plan, options, work.title, emit, heartbeat.beat)
+            _check_plan(stored.run, plan, replace(plan, template=again.info.template))
+            model = open_model(engine, resolved.name, again.info, options, context=plan.context, width=plan.width)
             current = model.environment(environment.requested_gpu_layers)
-            provenance = Provenance(identity, current, tuple(stored.record.warnings))
-            provenance = _check_environment(store, stored, environment, provenance, allowed=allow_environment_change)
+            provenance = Provenance(again.identity, current, tuple(stored.record.warnings))
+            provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
             pending = store.pending_problems(stored.run)
             _refuse_unplanned(stored.run, plan, pending, database)
             prompts = _encode_again(engine, plan, pending, stored.run, database)
@@ -97,21 +92,6 @@ def prepare_resume(
         with contextlib.suppress(StoreError):
             store.close()
         raise
-
-
-def _options(environment: Environment, plan: RunPlan, threads: int | None) -> EngineOptions:
-    return EngineOptions(
-        # As many as then, also where -ngl auto would find room for more or fewer today.
-        gpu_layers=environment.gpu_layers,
-        width=plan.width,
-        context=plan.context,
-        threads=environment.threads if threads is None else threads,
-        batch=environment.batch,
-        micro_batch=environment.micro_batch,
-        flash_attention="on" if environment.flash_attention else "off",
-        key_type=environment.key_type,
-        value_type=environment.value_type,
-    )
 
 
 def _check_plan(run: int, stored: RunPlan, current: RunPlan) -> None:
@@ -140,17 +120,27 @@ def _refuse_unplanned(run: int, plan: RunPlan, pending: Sequence[PendingProblem]
             )
 
 
-def _check_environment(
-    store: Store, stored: StoredRun, began: Environment, provenance: Provenance, *, allowed: bool
+def check_environment(
+    store: Store, work: Work, began: Environment, provenance: Provenance, *, allowed: bool
 ) -> Provenance:
+    """Compare the environment with that in which a run or study was computed so far.
+
+    Args:
+        store: holds it.
+        work: the run or study; claimed.
+        began: its environment so far.
+        provenance: what it rests on from now on.
+        allowed: go on where they differ; it is then marked as not exact.
+
+    Raises:
+        EnvironmentChangedError: they differ, which is not allowed.
+    """
     found = environment_differences(began, provenance.environment)
     if not found:
         return replace(provenance, environment=began)
     if not allowed:
-        raise EnvironmentChangedError(stored.run, found)
-    return provenance.store_as_not_exact(
-        store, Work(stored.run), f"resumed in another environment ({'; '.join(found)})"
-    )
+        raise EnvironmentChangedError(work.title, found)
+    return provenance.store_as_not_exact(store, work, f"resumed in another environment ({'; '.join(found)})")
 
 
 def environment_differences(began: Environment, current: Environment) -> tuple[str, ...]:

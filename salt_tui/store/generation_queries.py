@@ -102,22 +102,34 @@ class GenerationQueries(Reader):
             )
         ]
         names = {record.id for record in records}.union(*(record.alternatives for record in records))
-        wanted = sorted(name for name in names if isinstance(name, int))
+        pieces = self._pieces(generation, {name for name in names if isinstance(name, int)})
+        return [_stored_token(record, pieces) for record in records]
+
+    def prompt_bytes(self, generation: int) -> bytes | None:
+        """Return the text of a prompt, the template's marks spelled out; None where the engine gave no ids."""
+        prompt = self.prompt(generation)
+        if prompt is None:
+            return None
+        pieces = self._pieces(generation, set(prompt))
+        return b"".join(pieces[token] for token in prompt)
+
+    def _pieces(self, generation: int, ids: set[int]) -> dict[int, bytes]:
+        """Return the bytes of token ids by the vocabulary of the model that computed a generation."""
         pieces: dict[int, bytes] = dict(
             self._rows(
                 "SELECT id, bytes FROM vocabulary WHERE id IN (SELECT value FROM json_each(?))"
                 " AND model = (SELECT coalesce(study.model, run.model) FROM generation"
                 " JOIN problem ON problem.id = generation.problem JOIN run ON run.id = problem.run"
                 " LEFT JOIN study ON study.id = generation.study WHERE generation.id = ?)",
-                (json.dumps(wanted), generation),
+                (json.dumps(sorted(ids)), generation),
             )
         )
-        try:
-            return [_stored_token(record, pieces) for record in records]
-        except KeyError as error:
+        unknown = ids - set(pieces)
+        if unknown:
             raise StoreError(
-                f"{self.path}: token {error} of generation {generation} is not in the vocabulary of its model"
-            ) from error
+                f"{self.path}: token {min(unknown)} of generation {generation} is not in the vocabulary of its model"
+            )
+        return pieces
 
 
 def _stored_token(record: TokenRecord, pieces: dict[int, bytes]) -> StoredToken:

@@ -56,6 +56,25 @@ class GenerationWriter(Writer):
         )
         return {(row[0], row[1], row[2], row[3]) for row in rows}
 
+    def reopen_generations(self, work: Work) -> None:
+        """Forget the cancelled generations of a claimed run or study, and the failed ones if it has no others.
+
+        What was cancelled was only skipped.  Where nothing at all could be computed, the cause lay outside.
+
+        Raises:
+            StoreError: the work is not held.
+        """
+        self._held(work)
+        mine = "SELECT generation.id, stop_reason FROM problem JOIN generation ON generation.problem = problem.id"
+        with self._transaction() as connection:
+            connection.execute(
+                f"WITH mine AS ({mine} WHERE problem.run = ? AND study IS ?)"
+                " DELETE FROM generation WHERE id IN (SELECT id FROM mine WHERE stop_reason = 'cancelled'"
+                " OR stop_reason = 'failed'"
+                " AND NOT EXISTS (SELECT 1 FROM mine WHERE stop_reason NOT IN ('cancelled', 'failed')))",
+                (work.run, work.study),
+            )
+
     def begin_generation(self, work: Work, start: GenerationStart) -> int:
         """Begin a generation of a claimed run or study, or begin it again, and return its number.
 

@@ -208,7 +208,7 @@ def test_another_environment_is_offered_only_where_the_run_is_shown(stored: Path
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await show(app, pilot, session)
         await pilot.press("3")
-        run.failure = EnvironmentChangedError(1, ("llama.cpp: b1 → b2",))
+        run.failure = EnvironmentChangedError("run 1", ("llama.cpp: b1 → b2",))
         run.ends = True
         await pilot.press("slash", "y", "e", "s")
         await pilot.pause(0.2)

@@ -180,7 +180,7 @@ def test_a_signal_while_loading_says_so_and_names_what_is_stored(
         assert rows(database, "SELECT state, lease_pid FROM run") == [("interrupted", None)]
         patched.undo()
         capsys.readouterr()
-        patched.setattr("salt_tui.runner.resumption.load_model", send_signal)
+        patched.setattr("salt_tui.runner.stored_model.load_model", send_signal)
         assert run_command_line(["resume", "--db", str(database), "--display", "none"]) == 130
         assert "salt-tui resume 1 --db" in capsys.readouterr().err
     assert run_command_line(["resume", "--db", str(database), "--json"]) == 0

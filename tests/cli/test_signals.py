@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from salt_tui.commands.run import StopSignals
+from salt_tui.commands.computing import StopSignals
 
 pytestmark = pytest.mark.quick
 

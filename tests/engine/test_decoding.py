@@ -16,7 +16,7 @@ from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.reply import Vocabulary
 from salt_tui.engine.requests import Forced, Free, Generate, Sampling
 from salt_tui.engine.statistics import Logits
-from salt_tui.engine.streams import STORES, DecodeError
+from salt_tui.engine.streams import STORES, DecodeError, Vectors
 
 pytestmark = pytest.mark.quick
 
@@ -37,6 +37,7 @@ class ListStreams:
     fail: dict[int, int] = field(default_factory=dict)
     leak: bool = False
     can_cut: bool = True
+    layers: tuple[int, ...] = ()
     calls: int = 0
     batches: list[str] = field(default_factory=list)
 
@@ -75,7 +76,13 @@ class ListStreams:
         self._append(stream, tokens, position)
         self.batches.append(f"{len(tokens)}@{stream}")
         self._count()
+        self._rows = [stream] if logits else []
         return self._logits(stream) if logits else None
+
+    def vectors(self, row: int) -> Vectors | None:
+        """Return a layer's number and what the stream held when the row was computed."""
+        held = self.held[self._rows[row]]
+        return np.array([(layer, len(held), held[-1][0]) for layer in self.layers], np.float32) if self.layers else None
 
     def advance(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
         """Append one token per slot."""
@@ -84,6 +91,7 @@ class ListStreams:
             self._append(slot, [tokens[slot]], positions[slot])
         self.batches.append("step")
         self._count()
+        self._rows = list(range(self.width))
         return np.stack([self._logits(slot) for slot in range(self.width)])
 
     def _append(self, stream: int, tokens: Sequence[int], position: int) -> None:

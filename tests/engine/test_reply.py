@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from salt_tui.engine.choices import choose_option
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import Chosen, PromptProgress, ReadoutTaken, SequenceEnded, StopReason, Token
+from salt_tui.engine.engine import Activations, Chosen, PromptProgress, ReadoutTaken, SequenceEnded, StopReason, Token
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.reply import Vocabulary
 from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout, Sampling, Segment, check_request
@@ -196,6 +196,27 @@ def test_a_trunk_is_walked_but_not_reported() -> None:
         assert outlet.answer(0) == whole.answer(0)[trunk:]
         (taken,) = [event for event in outlet.events if isinstance(event, ReadoutTaken)]
         assert taken.position == trunk
+
+
+def activations(outlet: Recorder) -> list[tuple[int, list[list[float]]]]:
+    found = [event for event in outlet.events if isinstance(event, Activations)]
+    return [(one.position, np.frombuffer(one.values, "<f4").reshape(len(one.layers), -1).tolist()) for one in found]
+
+
+def test_activations_are_those_of_the_row_that_produced_the_token() -> None:
+    streams = ListStreams(layers=(0, 2, 5))
+    outlet = play((Forced((2, 3)), Choice(((4,), (5, 6), (5, 7))), Free(2)), streams, layers=(5, 0))
+    tokens = ids(outlet)
+    assert [event.position for event in outlet.events if isinstance(event, Activations)] == list(range(len(tokens)))
+    before = (PROMPT[-1], *tokens)
+    for position, rows in activations(outlet):
+        assert rows == [[5, 7 + position, before[position]], [0, 7 + position, before[position]]]
+    # Nothing is asked for, nothing comes; what is not taken is refused.
+    assert activations(play((Free(2),), ListStreams(layers=(0,)))) == []
+    assert end(play((Free(2),), ListStreams(layers=(0,)), layers=(1,))) == "failed"
+    # Behind a trunk the first vectors are those of its last token.
+    forked = play((Forced((2, 3, 4)), Free(2)), ListStreams(layers=(0,)), layers=(0,), trunk=3)
+    assert activations(forked)[0] == (3, [[0, 10, 4]])
 
 
 GOOD = Generate(1, (1, 2), 1, (Forced((1, 2)), Choice(((1,), (2, 3))), Free(2, (b"x",))), trunk=1)

@@ -6,9 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from salt_tui.engine.engine import Chosen, Event, PromptProgress, ReadoutTaken, SequenceEnded, Token
+from salt_tui.engine.engine import (
+    Activations,
+    Chosen,
+    ContextError,
+    Event,
+    PromptProgress,
+    ReadoutTaken,
+    SequenceEnded,
+    Token,
+)
 from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout, Sampling
 from tests.engine.test_llama_child import Loaded, bundled_model, count, second_model
 
@@ -94,3 +104,69 @@ def test_choices_and_readouts_are_the_log_probabilities_of_forced_tokens(loaded:
     assert chosen.log_probabilities[chosen.chosen] == max(chosen.log_probabilities)
     walked = loaded.run([Generate(1, prompts[0], shared, (Forced(best), Free(2)))])[1]
     assert [event for event in events if isinstance(event, Token)] == walked
+
+
+def test_activations_change_no_number_and_belong_to_their_tokens(loaded: Loaded) -> None:
+    able = loaded.info.capabilities
+    layers = (0, able.activation_layers // 2, able.activation_layers - 1)
+    prompts, shared = loaded.prompts(3)
+    requests = [Generate(key, prompt, shared, (Free(5),)) for key, prompt in enumerate(prompts)]
+    loaded.open(width=2)
+    without = loaded.run(requests)
+    loaded.open(width=2, layers=layers)
+    assert loaded.run(requests) == without
+    found = events_of(loaded, [replace(request, layers=layers) for request in requests])
+    vectors: dict[int, list[Activations]] = {}
+    for key, events in found.items():
+        assert [event for event in events if isinstance(event, Token)] == without[key]
+        vectors[key] = [event for event in events if isinstance(event, Activations)]
+        assert [one.position for one in vectors[key]] == [token.position for token in without[key]]
+        assert {one.layers for one in vectors[key]} == {layers}
+        rows = np.stack([np.frombuffer(one.values, "<f4") for one in vectors[key]])
+        assert rows.shape == (len(without[key]), len(layers) * able.activation_width)
+        assert np.isfinite(rows).all()
+        assert len(np.unique(rows, axis=0)) == len(rows)
+    # One at a time, the other slot idle, in another order of layers, and forked from a trunk: the same bits.
+    ids = tuple(token.id for token in without[2])
+    for trunk in (0, 3):
+        asked = Generate(9, prompts[2], shared, (Forced(ids),), layers=layers[::-1], trunk=trunk)
+        (events,) = events_of(loaded, [asked]).values()
+        again = [event for event in events if isinstance(event, Activations)]
+        size = 4 * able.activation_width
+        for one, other in zip(again, vectors[2][trunk:], strict=True):
+            parts = [other.values[start : start + size] for start in range(0, len(other.values), size)]
+            assert one.values == b"".join(parts[::-1])
+
+
+def test_layers_that_are_not_there_or_not_taken_are_refused(loaded: Loaded) -> None:
+    layers = loaded.info.capabilities.activation_layers
+    with pytest.raises(ContextError, match=f"no layer {layers}: .* 0 to {layers - 1}"):
+        loaded.open(width=2, layers=(0, layers))
+    loaded.opened = None
+    loaded.open(width=2, layers=(0,))
+    loaded.engine.submit(Generate(1, (1, 2), 0, (Free(1),), layers=(1,)))
+    (ended,) = loaded.wait(lambda events: count(events, SequenceEnded) == 1)
+    assert isinstance(ended, SequenceEnded)
+    assert ended.stop_reason == "failed"
+    assert "without activations" in str(ended.message)
+
+
+@pytest.mark.parametrize("loaded", ["nano"], indirect=True)  # the others' matrices are quantised
+def test_the_last_layer_gives_the_probabilities(loaded: Loaded) -> None:
+    gguf = pytest.importorskip("gguf")
+    reader = gguf.GGUFReader(NANO)
+    tensors = {tensor.name: tensor.data for tensor in reader.tensors}
+    epsilon = reader.get_field("llama.attention.layer_norm_rms_epsilon").contents()
+    last = loaded.info.capabilities.activation_layers - 1
+    loaded.open(width=2, layers=(last,))
+    prompts, shared = loaded.prompts(2)
+    found = events_of(loaded, [Generate(1, prompts[0], shared, (Free(4),), layers=(last,))])[1]
+    assert len(found) == 2 * 4 + 1
+    for vector, token in zip(found[0:8:2], found[1:8:2], strict=True):
+        assert isinstance(vector, Activations)
+        assert isinstance(token, Token)
+        hidden = np.frombuffer(vector.values, "<f4").astype(np.float64)
+        normed = hidden / np.sqrt(np.mean(hidden**2) + epsilon) * tensors["output_norm.weight"]
+        logits = tensors.get("output.weight", tensors["token_embd.weight"]) @ normed
+        log_probabilities = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+        assert token.log_probability == pytest.approx(log_probabilities[token.id], abs=1e-3)

@@ -17,6 +17,7 @@ from tests.engine.test_decoding import TOKENS, ListStreams, Recorder
 
 Said = list[Token | Reading | SequenceEnded]
 LARGE = 1 << 20
+LAYERS = (1, 4)
 
 
 def run(requests: Sequence[Generate], streams: ListStreams, cache: int = LARGE) -> Recorder:
@@ -35,9 +36,9 @@ def said(outlet: Recorder, key: int) -> Said:
 def alone(request: Generate, can_cut: bool = True) -> Said:
     """Return what a sequence says on streams of its own without sharing anything."""
     forced = replace(request, trunk=0)
-    outlet = run([forced], ListStreams(width=2, can_cut=can_cut))
+    outlet = run([forced], ListStreams(width=2, can_cut=can_cut, layers=LAYERS))
     everything = said(outlet, request.key)
-    return [one for one in everything if not isinstance(one, Token) or one.position >= request.trunk]
+    return [one for one in everything if isinstance(one, SequenceEnded) or one.position >= request.trunk]
 
 
 def prompt(number: int, tail: int = 5) -> tuple[int, ...]:
@@ -173,13 +174,15 @@ def works(draw: st.DrawFn) -> list[Generate]:
         number, tail = draw(st.integers(0, 1)), draw(st.sampled_from([1, 5]))
         segments = (Forced(walked), *middle, Free(draw(st.integers(1, 3))))
         preamble = min(preamble, 5 + tail)
-        requests.append(Generate(key, prompt(number, tail), preamble, segments, Sampling(0.9, seed=key), trunk=trunk))
+        requests.append(
+            Generate(key, prompt(number, tail), preamble, segments, Sampling(0.9, seed=key), layers=LAYERS, trunk=trunk)
+        )
     return requests
 
 
 @given(works(), st.sampled_from([1, 2, 4]), st.sampled_from([0, 600, LARGE]))
 def test_no_number_depends_on_what_is_shared(requests: list[Generate], width: int, cache: int) -> None:
-    outlet = run(requests, ListStreams(width=width), cache)
+    outlet = run(requests, ListStreams(width=width, layers=LAYERS), cache)
     for request in requests:
         assert said(outlet, request.key) == alone(request)
 
@@ -187,7 +190,7 @@ def test_no_number_depends_on_what_is_shared(requests: list[Generate], width: in
 @pytest.mark.parametrize("width", [1, 2, 4])
 @given(requests=works())
 def test_nothing_is_evaluated_twice_while_it_is_kept(width: int, requests: list[Generate]) -> None:
-    streams = ListStreams(width=width)
+    streams = ListStreams(width=width, layers=LAYERS)
     run(requests, streams)
     shares = {(request.prompt, min(request.preamble, len(request.prompt) - 1)) for request in requests}
     if all(request.trunk for request in requests):

@@ -226,7 +226,6 @@ def test_an_engine_that_always_crashes_fails_the_run_and_resuming_computes_what_
     assert isinstance(last, RunEnded)
     assert "3 times without finishing an answer" in str(last.message)
     assert len(of_kind(events, Notice)) == 2
-    # Those that were tried twice are failed for good; the others are open.
     failed = of_kind(events, AnswerFinished)
     assert {event.answer_status for event in failed} == {"failed"}
     assert 1 <= len(failed) <= width
@@ -234,7 +233,8 @@ def test_an_engine_that_always_crashes_fails_the_run_and_resuming_computes_what_
         model.with_name(f"{model.name}.crash-{reply}").write_bytes(b"x" * 99)  # the script's crashes are used up
     state, events = resume(database)
     assert state == "finished"
-    assert [event.answer_status for event in of_kind(events, AnswerFinished)] == ["complete"] * (6 - len(failed))
+    # Nothing could be computed, so the cause lay outside: those that were tried twice are open again, too.
+    assert [event.answer_status for event in of_kind(events, AnswerFinished)] == ["complete"] * 6
 
 
 def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(

@@ -1,0 +1,83 @@
+"""``salt-tui runs``: the stored runs and their studies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from salt_tui.commands.failures import DONE
+from salt_tui.paths import database_path
+from salt_tui.reports.text_tables import TextTable, number
+from salt_tui.store.queries import open_queries
+from salt_tui.store.results import RunListing
+from salt_tui.visible_text import visible
+
+
+def list_runs(database: Path | None, *, json_output: bool) -> int:
+    """Print all runs, newest first, each with its studies."""
+    with open_queries(database or database_path()) as queries:
+        listings = queries.list_runs()
+    if json_output:
+        data = {"runs": [run_listing_data(listing) for listing in listings]}
+        print(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        return DONE
+    if not listings:
+        print("no runs; `salt-tui run` makes one")
+        return DONE
+    for line in _table(listings).as_text():
+        print(line)
+    return DONE
+
+
+def run_listing_data(listing: RunListing) -> dict[str, Any]:
+    """Return a run as JSON."""
+    return {
+        "run": listing.run,
+        "model": listing.model,
+        "state": listing.state,
+        "created_at": listing.created_at,
+        "difficulty": listing.difficulty,
+        "method": listing.method,
+        "shots": listing.shots,
+        "seed": listing.seed,
+        "sampling": None if listing.sampling is None else dict(listing.sampling),
+        "width": listing.width,
+        "statistics": listing.statistics,
+        "exact": listing.exact,
+        "tasks": list(listing.tasks),
+        "answers": listing.answers,
+        "answers_done": listing.answers_done,
+        "precision": listing.precision,
+        "note": listing.note,
+        "studies": [{"study": str(study.work), "kind": study.kind, "state": study.state} for study in listing.studies],
+        "plan_hash": listing.plan_hash,
+        "environment_hash": listing.environment_hash,
+    }
+
+
+def _table(listings: list[RunListing]) -> TextTable:
+    rows: list[tuple[str, ...]] = []
+    for listing in listings:
+        temperature = (listing.sampling or {}).get("temperature", 0)
+        tasks = listing.tasks[0] if len(listing.tasks) == 1 else f"{len(listing.tasks)} tasks"
+        rows.append(
+            (
+                str(listing.run),
+                visible(listing.model, 28),
+                visible(listing.state),
+                listing.created_at[:16].replace("T", " "),
+                visible(listing.difficulty, 10),
+                visible(listing.method, 8),
+                f"{temperature:g}",
+                visible(tasks, 20),
+                f"{listing.answers_done}/{listing.answers}",
+                number(listing.precision),
+            )
+        )
+        rows += [
+            (f"{study.work}", f"  {study.kind}", study.state, study.created_at[:16].replace("T", " "), *([""] * 6))
+            for study in listing.studies
+        ]
+    heads = ("run", "model", "state", "created", "difficulty", "method", "temp", "tasks", "answers", "precision")
+    return TextTable("", heads, tuple(rows), left=8)

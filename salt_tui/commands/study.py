@@ -1,0 +1,177 @@
+"""``salt-tui study``: further work on a stored run, with one subcommand for each kind of the registry."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from salt_tui.commands.computing import compute, display_named
+from salt_tui.commands.failures import DONE, say
+from salt_tui.paths import database_path
+from salt_tui.reports.text_tables import TextTable, number
+from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult
+from salt_tui.runner.studies.plan import StudyPlan
+from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, prepare_study_resume
+from salt_tui.runner.studies.registry import STUDY_KINDS, study_kind
+from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.records import Work
+from salt_tui.store.results import StoredStudy
+from salt_tui.usage_error import UsageError
+from salt_tui.visible_text import visible
+
+
+def add_study_commands(group: typer.Typer, common: Mapping[str, Any]) -> None:
+    """Add one command for each kind, with the options of the kind and those that all have.
+
+    Args:
+        group: takes the commands.
+        common: annotations of the parameters ``run``, ``database``, ``display`` and ``json_output``.
+    """
+    for kind in STUDY_KINDS.values():
+        group.command(kind.name, help=kind.summary)(_command(kind, common))
+
+
+def _command(kind: StudyKind, common: Mapping[str, Any]) -> Callable[..., int]:
+    def command(**values: Any) -> int:
+        request = StudyRequest(
+            kind=kind.name,
+            run=values["run"],
+            options={option.name: values[option.name] for option in kind.options},
+            context=values["context"],
+            threads=values["threads"],
+        )
+        display = values["display"]
+        if display == "app":
+            raise UsageError("--display app shows runs; a study is shown by rich, plain or none")
+        return run_study(
+            request, values["database"], display.value if display else None, json_output=values["json_output"]
+        )
+
+    def parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+    context = Annotated[int | None, typer.Option("-c", help="Context per sequence, tokens; at least the run's.")]
+    threads = Annotated[int | None, typer.Option("-t", help="Threads; default: as the run.")]
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            parameter("run", common["run"]),
+            *(parameter(option.name, _annotation(option), option.default) for option in kind.options),
+            parameter("context", context, None),
+            parameter("threads", threads, None),
+            parameter("database", common["database"], None),
+            parameter("display", common["display"], None),
+            parameter("json_output", common["json_output"], False),
+        ]
+    )
+    return command
+
+
+def _annotation(option: StudyOption) -> Any:
+    return Annotated[type(option.default), typer.Option(*option.flags, help=option.help)]
+
+
+def run_study(request: StudyRequest, database: Path | None, display: str | None, *, json_output: bool) -> int:
+    """Make a study and compute it."""
+    path = database or database_path()
+    computed = compute(lambda emit: prepare_study(request, path, emit), path, display_named(display))
+    if computed.name is not None:
+        print_study(path, computed.name, json_output=json_output)
+    return computed.code
+
+
+def go_on_with_study(
+    study: StoredStudy,
+    database: Path,
+    display: str | None,
+    *,
+    json_output: bool,
+    allow_environment_change: bool,
+    threads: int | None,
+) -> int:
+    """Go on with a stored study; a finished one is shown and left as it is."""
+    name = str(study.work)
+    if study.state == "finished":
+        say(f"{study.work.title} is finished, nothing to do")
+        print_study(database, name, json_output=json_output)
+        return DONE
+    computed = compute(
+        lambda emit: prepare_study_resume(
+            study, database, emit, allow_environment_change=allow_environment_change, threads=threads
+        ),
+        database,
+        display_named(display),
+        resumed=study.work,
+    )
+    if computed.name is not None:
+        print_study(database, name, json_output=json_output)
+    return computed.code
+
+
+def report_study(name: str, database: Path | None, output: str) -> int:
+    """Print what a stored study found, as a table or as JSON.
+
+    Raises:
+        UsageError: another format.
+    """
+    if output not in {"table", "json"}:
+        raise UsageError(f"--format {output}: a study is printed as table or json")
+    print_study(database or database_path(), name, json_output=output == "json")
+    return DONE
+
+
+def print_study(database: Path, name: str, *, json_output: bool) -> None:
+    """Print what a study found so far."""
+    with open_queries(database) as queries, queries.snapshot():
+        work = queries.find_work(name)
+        study = queries.study_record(work)
+        plan = StudyPlan.from_json(study.record.plan)
+        result = study_kind(plan.kind).result(queries, study, plan.options)
+        data = study_data(queries, study, plan, result)
+    if json_output:
+        print(json.dumps(data, ensure_ascii=False, allow_nan=False))
+    else:
+        _print_table(work, data, result)
+
+
+def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: StudyResult) -> dict[str, Any]:
+    """Return a study as JSON; ``rows`` hold what its kind found beside the signals."""
+    done = sum(generation.stop_reason is not None for generation in queries.generations(study.work))
+    return {
+        "study": str(study.work),
+        "kind": plan.kind,
+        "run": study.work.run,
+        "state": study.state,
+        "jobs": plan.jobs,
+        "done": done,
+        "signals": [signal.name for signal in queries.signal_names(study.work.run) if signal.work == study.work],
+        "rows": [dict(zip(result.columns, row, strict=True)) for row in result.rows],
+    }
+
+
+def _cell(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return visible(value)
+    return str(value) if isinstance(value, int) else number(value)
+
+
+def _print_table(work: Work, data: Mapping[str, Any], result: StudyResult) -> None:
+    state = data["state"]
+    print(f"{work.title}: {data['kind']} of run {work.run}, {state}, {data['done']}/{data['jobs']} done")
+    if result.rows:
+        print()
+        table = TextTable(
+            title="",
+            heads=tuple(column.replace("_", " ") for column in result.columns),
+            rows=tuple(tuple(map(_cell, row)) for row in result.rows),
+        )
+        for line in (*table.as_text(), "", *result.notes):
+            print(line)
+    if data["signals"]:
+        names = ",".join(data["signals"])
+        print(f"\nConfidence functions for the report of run {work.run}: {names}")
+        print(f"  salt-tui report {work.run} --function {names}")

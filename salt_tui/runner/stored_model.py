@@ -1,0 +1,81 @@
+"""The model of a stored run, loaded and opened again as the run had it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from salt_tui.engine.engine import Engine, ModelInfo
+from salt_tui.engine.models import ResolvedModel
+from salt_tui.runner.jobs import Emit
+from salt_tui.runner.model_identity import ModelIdentity
+from salt_tui.runner.opened_model import load_model
+from salt_tui.runner.plan import DATE_THAT_NOBODY_READS, Environment, RunPlan
+from salt_tui.runner.request import EngineOptions
+from salt_tui.usage_error import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedAgain:
+    """A model that is the run's, loaded; its context is not open yet."""
+
+    info: ModelInfo
+    identity: ModelIdentity
+
+
+def load_again(
+    engine: Engine,
+    resolved: ResolvedModel,
+    plan: RunPlan,
+    options: EngineOptions,
+    title: str,
+    emit: Emit,
+    while_waiting: Callable[[], None],
+) -> LoadedAgain:
+    """Load the model of a run and see that it is the same file.
+
+    Args:
+        engine: has nothing loaded.
+        resolved: the model, found again.
+        plan: of the run.
+        options: how to load.
+        title: what cannot be gone on with, e.g. ``run 17``.
+        emit: takes the progress of loading.
+        while_waiting: called every second while the file is hashed.
+
+    Raises:
+        UsageError: another file.
+        ModelError: it cannot be used.
+    """
+    identity = ModelIdentity(resolved.files)
+    info = load_model(engine, resolved, options, plan.date or DATE_THAT_NOBODY_READS, emit)
+    sha256 = identity.sha256(while_waiting)
+    if sha256 != plan.model_sha256:
+        raise UsageError(
+            f"{title} cannot be resumed: {resolved.path} is another file than it was (SHA-256"
+            f" {sha256[:12]}…, then {plan.model_sha256[:12]}…); put the old one back or start anew"
+        )
+    return LoadedAgain(info, identity)
+
+
+def options_of(environment: Environment, *, width: int, context: int, threads: int | None) -> EngineOptions:
+    """Return how a run computed, to compute so again.
+
+    Args:
+        environment: of the run.
+        width: of its plan.
+        context: tokens per sequence.
+        threads: None takes the run's.
+    """
+    return EngineOptions(
+        # As many as then, also where -ngl auto would find room for more or fewer today.
+        gpu_layers=environment.gpu_layers,
+        width=width,
+        context=context,
+        threads=environment.threads if threads is None else threads,
+        batch=environment.batch,
+        micro_batch=environment.micro_batch,
+        flash_attention="on" if environment.flash_attention else "off",
+        key_type=environment.key_type,
+        value_type=environment.value_type,
+    )

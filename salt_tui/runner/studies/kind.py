@@ -1,0 +1,152 @@
+"""What a kind of study is: its options, what it needs, its jobs, and what it says about the answers in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from salt_tui.engine.engine import Capabilities, Engine
+from salt_tui.runner.answering import ReplyReading
+from salt_tui.runner.jobs import Job
+from salt_tui.runner.plan import RunPlan
+from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.store.queries import Queries
+from salt_tui.store.records import ProblemRecord, SignalRecord
+from salt_tui.store.records import StudyKind as KindName
+from salt_tui.store.results import StoredStudy
+from salt_tui.usage_error import UsageError
+
+OptionValue: TypeAlias = int | float | str | bool
+Options: TypeAlias = Mapping[str, OptionValue]
+"""Values of all options of a kind, by name; they are part of the study's plan."""
+
+Capability: TypeAlias = Literal["statistics", "activations", "vocabulary", "forced", "cut"]
+
+_LACKS: dict[Capability, tuple[str, Callable[[Capabilities], bool]]] = {
+    "statistics": ("log-probabilities over the whole vocabulary", lambda can: can.statistics == "vocabulary"),
+    "activations": ("activations", lambda can: can.activation_layers > 0),
+    "vocabulary": ("the bytes of its tokens", lambda can: can.vocabulary),
+    "forced": ("forced tokens", lambda can: can.forced),
+    "cut": ("going back to an earlier token", lambda can: can.cut),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOption:
+    """An option of a kind, on the command line and in the plan.
+
+    Attributes:
+        name: in the plan.
+        flags: on the command line.
+        default: its type is the option's type.
+        help: one line.
+    """
+
+    name: str
+    flags: tuple[str, ...]
+    default: OptionValue
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredAnswer:
+    """A finished answer that a study is about.
+
+    Attributes:
+        generation: its number.
+        problem_id: row of the problem.
+        prompt: as the answer was asked.
+        reply: what the model said.
+        tokens: of the reply.
+        max_tokens: limit that the answer had.
+    """
+
+    generation: int
+    problem_id: int
+    problem: ProblemRecord
+    prompt: EncodedProblem
+    reply: bytes
+    tokens: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudySetting:
+    """What the jobs of a study are made from.
+
+    Attributes:
+        options: of the study.
+        run: the plan of the run.
+        answers: that the study covers, in the order of the run's plan.
+        engine: the model is loaded and its context open.
+        reading: how replies of this model are read.
+    """
+
+    options: Options
+    run: RunPlan
+    answers: tuple[CoveredAnswer, ...]
+    engine: Engine
+    reading: ReplyReading
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """What a study found beside its signals, as a table; the JSON names are the columns.
+
+    Attributes:
+        columns: names, the first is that of the rows' subject.
+        rows: a value per column; None is undefined.
+        notes: sentences for the user.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | int | float | None, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StudyKind:
+    """A kind of study; `salt_tui.runner.studies.registry` lists them.
+
+    Attributes:
+        name: in commands and in the store.
+        summary: what it does, one sentence.
+        options: its own; all kinds also take ``-c``, ``-t`` and where to find and show things.
+        needs: what the engine must be able to do.
+        check: raises `UsageError` for values that cannot be meant.
+        needed_context: tokens that the longest job needs, prompt included; 0: as many as the run has.
+        jobs: all jobs, in the order in which they are computed; the same each time, finished or not.
+        signals: what the finished study says about answers, in batches; it only reads.  A signal's name is an entry of
+            `scoring.confidence`.
+        result: what else it found, from what is stored so far.
+    """
+
+    name: KindName
+    summary: str
+    options: tuple[StudyOption, ...]
+    needs: tuple[Capability, ...]
+    check: Callable[[Options], None]
+    needed_context: Callable[[Options, Sequence[CoveredAnswer]], int]
+    jobs: Callable[[StudySetting], Sequence[Job]]
+    signals: Callable[[Queries, StoredStudy, Options], Iterator[Sequence[SignalRecord]]]
+    result: Callable[[Queries, StoredStudy, Options], StudyResult]
+
+    def complete(self, given: Mapping[str, Any]) -> Options:
+        """Return the values of all options, defaults where nothing is given, checked.
+
+        Raises:
+            UsageError: an unknown option or a value that cannot be meant.
+        """
+        unknown = sorted(set(given) - {option.name for option in self.options})
+        if unknown:
+            raise UsageError(f"a study of kind {self.name} has no option {unknown[0]!r}")
+        options = {option.name: given.get(option.name, option.default) for option in self.options}
+        self.check(options)
+        return options
+
+    def refuse_engine(self, capabilities: Capabilities) -> None:
+        """Raise `UsageError` unless an engine can do what this kind needs."""
+        lacking = [words for need in self.needs for words, has in (_LACKS[need],) if not has(capabilities)]
+        if lacking:
+            raise UsageError(f"a study of kind {self.name} needs an engine with {' and '.join(lacking)}; this has none")

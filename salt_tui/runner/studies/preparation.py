@@ -1,0 +1,338 @@
+"""From what is asked about a stored run to a study that is ready to compute, new or resumed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
+from salt_tui.paths import new_engine_log_path
+from salt_tui.runner.answering import ReplyReading
+from salt_tui.runner.events import ModelLoading, RunStarted, TaskProgress
+from salt_tui.runner.heartbeat import Heartbeat
+from salt_tui.runner.jobs import Emit, Job
+from salt_tui.runner.loop import ReadyWork
+from salt_tui.runner.opened_model import OpenedModel, open_model
+from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash
+from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.runner.provenance import Provenance
+from salt_tui.runner.request import check_engine_options
+from salt_tui.runner.resumption import check_environment, environment_differences
+from salt_tui.runner.stored_model import load_again, options_of
+from salt_tui.runner.studies.kind import CoveredAnswer, Options, OptionValue, StudyKind, StudySetting
+from salt_tui.runner.studies.plan import StudyPlan, hash_of_answers, positions_by_task
+from salt_tui.runner.studies.registry import study_kind
+from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.records import StudyRecord, Work
+from salt_tui.store.results import StoredRun, StoredStudy
+from salt_tui.store.store import Store, StoreError, open_store
+from salt_tui.usage_error import UsageError
+from scoring.answer_status import LEFT_OUT
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The run that a study is about, with the answers that it covers."""
+
+    stored: StoredRun
+    plan: RunPlan
+    answers: tuple[CoveredAnswer, ...]
+
+    @classmethod
+    def read(cls, queries: Queries, run: int) -> _Subject:
+        """Read a run with its finished answers."""
+        stored = queries.run_record(run)
+        plan = RunPlan.from_json(stored.record.plan)
+        return cls(stored, plan, covered_answers(queries, run, plan))
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenStudy:
+    """A study whose model is open, with all its jobs."""
+
+    kind: StudyKind
+    subject: _Subject
+    store: Store
+    model: OpenedModel
+    provenance: Provenance
+    jobs: Sequence[Job]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRequest:
+    """One ``salt-tui study``.
+
+    Attributes:
+        kind: a name of the registry.
+        run: name of the run it is about.
+        options: of the kind; what is not there takes its default.
+        context: ``-c``; None takes what is needed, at least the run's.
+        threads: ``-t``; None takes the run's.
+    """
+
+    kind: str
+    run: str
+    options: Mapping[str, OptionValue]
+    context: int | None = None
+    threads: int | None = None
+
+
+def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path | None = None) -> ReadyWork:
+    """Load the model of a run and store a new study of its finished answers.
+
+    Nothing is stored before everything has been checked.  What is returned owns an open store and engine: end both
+    with `ReadyWork.close`.
+
+    Args:
+        request: what to compute.
+        database: the file that holds the run.
+        emit: takes the events of loading.
+        log: for what the child prints; None takes a new one.
+
+    Raises:
+        UsageError, ModelError, ContextError, StoreError: one line each, exit code 2.
+        EngineError: the engine broke, exit code 1.
+    """
+    kind = study_kind(request.kind)
+    options = kind.complete(request.options)
+    with open_queries(database) as queries:
+        subject = _Subject.read(queries, queries.find_run(request.run))
+    run, answers = subject.stored.run, subject.answers
+    if not answers:
+        raise UsageError(f"run {run} has no finished answer that a study could be about")
+    context = _context(request.context, subject.plan, kind.needed_context(options, answers))
+    with _engine_and_store(subject.stored, database, log) as (store, engine, resolved):
+        model, provenance = _open_as_the_run(engine, resolved, subject, kind, context, request.threads, emit)
+        jobs = kind.jobs(_setting(options, subject, model))
+        plan = StudyPlan(
+            kind=kind.name,
+            run_plan_hash=subject.stored.record.plan_hash,
+            options=dict(options),
+            answers=positions_by_task(answers),
+            answers_hash=hash_of_answers(answers),
+            jobs=len(jobs),
+            context=context,
+            width=subject.plan.width,
+        )
+        # The last event at which a stop leaves nothing behind.
+        emit(ModelLoading(resolved.name, 1.0))
+        work = store.create_study(run, _record(plan, kind, provenance, model))
+        store.claim(work)
+        return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
+
+
+def prepare_study_resume(
+    study: StoredStudy,
+    database: Path,
+    emit: Emit,
+    *,
+    allow_environment_change: bool,
+    threads: int | None,
+    log: Path | None = None,
+) -> ReadyWork:
+    """Make a stored study ready to go on.
+
+    Args:
+        study: not finished.
+        database: the file that holds it.
+        emit: takes the events of loading.
+        allow_environment_change: go on although the environment differs; the study is then marked not exact.
+        threads: None takes the study's.
+        log: for what the child prints; None takes a new one.
+
+    Raises:
+        EnvironmentChangedError: another environment that is not allowed.
+        UsageError: another model, or answers that are no longer those that the study covers.
+        ModelError, ContextError, StoreError: as for a new study.
+    """
+    work = study.work
+    plan = StudyPlan.from_json(study.record.plan)
+    kind = study_kind(plan.kind)
+    environment = Environment.from_json(study.record.environment)
+    with open_queries(database) as queries:
+        subject = _Subject.read(queries, work.run)
+    subject = replace(subject, answers=_still_covered(work, plan, subject.answers))
+    with _engine_and_store(subject.stored, database, log) as (store, engine, resolved):
+        store.claim(work)
+        store.reopen_generations(work)
+        heartbeat = Heartbeat(store, work)
+        engine.call_while_waiting(heartbeat.beat)
+        wanted_threads = environment.threads if threads is None else threads
+        model, provenance = _open_as_the_run(
+            engine, resolved, subject, kind, plan.context, wanted_threads, emit, heartbeat.beat
+        )
+        provenance = replace(provenance, warnings=study.record.warnings)
+        provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
+        jobs = kind.jobs(_setting(plan.options, subject, model))
+        return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
+
+
+def covered_answers(queries: Queries, run: int, plan: RunPlan) -> tuple[CoveredAnswer, ...]:
+    """Return the finished answers of a run that count, in the order of its plan."""
+    limits = {task.task: task.max_tokens for task in plan.tasks}
+    covered = []
+    for answer in queries.answers(run):
+        if answer.generation is None or answer.reply is None or answer.answer_status in {None, *LEFT_OUT}:
+            continue
+        prompt = queries.prompt(answer.generation)
+        if prompt is None:
+            continue  # an engine that gives no ids; kinds that need none do not ask for the prompt
+        covered.append(
+            CoveredAnswer(
+                generation=answer.generation,
+                problem_id=answer.problem_id,
+                problem=answer.problem,
+                prompt=EncodedProblem(prompt, answer.preamble or 0),
+                reply=answer.reply,
+                tokens=answer.tokens,
+                max_tokens=limits[answer.problem.task],
+            )
+        )
+    return tuple(covered)
+
+
+def _still_covered(work: Work, plan: StudyPlan, answers: Sequence[CoveredAnswer]) -> tuple[CoveredAnswer, ...]:
+    covered = tuple(
+        answer for answer in answers if answer.problem.position in plan.answers.get(answer.problem.task, ())
+    )
+    if hash_of_answers(covered) != plan.answers_hash:
+        raise UsageError(f"{work.title} cannot be resumed: the answers that it is about are no longer the same")
+    return covered
+
+
+def _context(asked: int | None, run: RunPlan, needed: int) -> int:
+    if asked is not None and asked < run.context:
+        raise UsageError(f"-c {asked}: a study has at least the context of its run, {run.context} tokens")
+    return max(run.context, needed, asked or 0)
+
+
+@contextlib.contextmanager
+def _engine_and_store(
+    stored: StoredRun, database: Path, log: Path | None
+) -> Iterator[tuple[Store, Engine, ResolvedModel]]:
+    """Open the store and start the engine; end both when the body fails."""
+    resolved = resolve_stored(ResolvedModel.from_json(stored.model.entry))
+    store = open_store(database)
+    try:
+        engine = open_engine(resolved, log or new_engine_log_path())
+        try:
+            yield store, engine, resolved
+        except BaseException:
+            engine.close()
+            raise
+    except BaseException:
+        # Gives the lease back as well; a disk that is full again must not hide the error that led here.
+        with contextlib.suppress(StoreError):
+            store.close()
+        raise
+
+
+def _open_as_the_run(
+    engine: Engine,
+    resolved: ResolvedModel,
+    subject: _Subject,
+    kind: StudyKind,
+    context: int,
+    threads: int | None,
+    emit: Emit,
+    while_waiting: Callable[[], None] = lambda: None,
+) -> tuple[OpenedModel, Provenance]:
+    """Load the run's model and open its context with the shape of the run."""
+    stored, plan = subject.stored, subject.plan
+    began = Environment.from_json(stored.record.environment)
+    options = options_of(began, width=plan.width, context=context, threads=threads)
+    check_engine_options(options)
+    title = f"a study of run {stored.run}"
+    again = load_again(engine, resolved, plan, options, title, emit, while_waiting)
+    if again.info.template != plan.template:
+        raise UsageError(f"{title} is not possible: the chat template of {resolved.name} is another than it was")
+    kind.refuse_engine(again.info.capabilities)
+    model = open_model(engine, resolved.name, again.info, options, context=context, width=plan.width)
+    environment = model.environment(began.requested_gpu_layers)
+    warnings = tuple(
+        f"computed in another environment than run {stored.run}: {difference}"
+        for difference in environment_differences(began, environment)
+    )
+    return model, Provenance(again.identity, environment, warnings)
+
+
+def _setting(options: Options, subject: _Subject, model: OpenedModel) -> StudySetting:
+    reading = ReplyReading(model.vocabulary, model.info.thinking_open)
+    return StudySetting(options, subject.plan, subject.answers, model.engine, reading)
+
+
+def _record(plan: StudyPlan, kind: StudyKind, provenance: Provenance, model: OpenedModel) -> StudyRecord:
+    plan_text, environment_text = canonical_json(plan), canonical_json(provenance.environment)
+    return StudyRecord(
+        kind=kind.name,
+        plan=plan_text,
+        plan_hash=content_hash(plan_text),
+        environment=environment_text,
+        environment_hash=content_hash(environment_text),
+        exact=provenance.environment.exact,
+        warnings=provenance.warnings,
+        statistics=model.info.capabilities.statistics,
+    )
+
+
+def _ready(work: Work, plan: StudyPlan, study: _OpenStudy, database: Path, emit: Emit) -> ReadyWork:
+    """Announce a claimed study and collect what its loop needs."""
+    store, model = study.store, study.model
+    finished = store.finished_keys(work)
+    left = tuple(job for job in study.jobs if job.name.key not in finished)
+
+    def conclude(beat: Callable[[], None]) -> None:
+        with open_queries(database) as queries:
+            for signals in study.kind.signals(queries, queries.study_record(work), plan.options):
+                store.add_signals(work, signals)
+                beat()
+
+    emit(
+        RunStarted(
+            run=work.run,
+            model=f"{model.name} · {model.info.description}",
+            device=model.device,
+            width=model.context.width,
+            difficulty=study.subject.plan.tasks[0].difficulty,
+            exact=model.context.exactness.exact,
+            tasks=_progress(study, left),
+            warnings=study.provenance.warnings,
+            study=work.number,
+        )
+    )
+    with open_queries(database) as queries:
+        attempts = {
+            (begun.problem_id, begun.parent, begun.role, begun.number): begun.attempt
+            for begun in queries.generations(work)
+            if begun.stop_reason is None
+        }
+    return ReadyWork(
+        work=work,
+        store=store,
+        engine=model.engine,
+        width=plan.width,
+        jobs=left,
+        attempts=attempts,
+        computed=len(study.jobs) - len(left),
+        provenance=study.provenance,
+        conclude=conclude,
+    )
+
+
+def _progress(study: _OpenStudy, left: Sequence[Job]) -> tuple[TaskProgress, ...]:
+    total = Counter(job.name.task for job in study.jobs)
+    still = Counter(job.name.task for job in left)
+    tokens: Counter[str] = Counter()
+    answers: Counter[str] = Counter()
+    for answer in study.subject.answers:
+        tokens[answer.problem.task] += answer.tokens
+        answers[answer.problem.task] += 1
+    return tuple(
+        # Jobs of a study are about as long, in proportion, as the answers that they are about.
+        TaskProgress(task, total[task] - still[task], total[task], max(1, round(tokens[task] / answers[task])))
+        for task in total
+    )

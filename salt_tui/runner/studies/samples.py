@@ -1,0 +1,229 @@
+"""Further samples of each problem: do they agree with the answer, and with each other?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from salt_tui.runner.answering import AnswerJob, seeded_sampling
+from salt_tui.runner.jobs import Job, JobName
+from salt_tui.runner.plan import SamplingPlan
+from salt_tui.runner.request import check_sampling
+from salt_tui.runner.studies.kind import (
+    CoveredAnswer,
+    Options,
+    StudyKind,
+    StudyOption,
+    StudyResult,
+    StudySetting,
+)
+from salt_tui.runner.studies.plan import StudyPlan
+from salt_tui.store.queries import Queries
+from salt_tui.store.records import SignalKind, SignalRecord, UnitRecord
+from salt_tui.store.results import StoredAnswer, StoredStudy
+from salt_tui.usage_error import UsageError
+from scoring.agreement import (
+    AnswerTexts,
+    aligned_agreement,
+    answer_agreement,
+    cluster_entropy,
+    majority_units,
+    unit_agreement,
+    unit_cluster_entropy,
+)
+from scoring.answer_status import LEFT_OUT
+from tasks.answer import split_reference
+from tasks.draws import derive_seed
+from tasks.registry import get_task
+from tasks.task import Task
+
+MOST_SAMPLES = 1000
+NO_SAMPLE = "no sample could be computed"
+"""The reason of signals of an answer all of whose samples failed or did not fit."""
+
+
+def _sampling(options: Options) -> SamplingPlan:
+    return SamplingPlan(
+        temperature=float(options["temperature"]),
+        top_k=int(options["top_k"]),
+        top_p=float(options["top_p"]),
+        min_p=float(options["min_p"]),
+        seed=int(options["sampler_seed"]),
+    )
+
+
+def _check(options: Options) -> None:
+    samples = int(options["samples"])
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise UsageError(f"-k {samples}: 1 to {MOST_SAMPLES} samples")
+    check_sampling(_sampling(options))
+    if not float(options["temperature"]) and samples > 1:
+        raise UsageError("--temp 0: all samples would be equal; choose a temperature above 0")
+
+
+def _needed_context(options: Options, answers: Sequence[CoveredAnswer]) -> int:
+    """A sample has the prompt and the limit of its answer."""
+    return 0
+
+
+def _jobs(setting: StudySetting) -> Sequence[Job]:
+    """Return all samples of one answer after those of the one before, which shares its prompt."""
+    sampling = _sampling(setting.options)
+    return [
+        AnswerJob(
+            name=JobName(
+                answer.problem_id,
+                answer.problem.task,
+                answer.problem.position,
+                role="sample",
+                parent=None,
+                number=number,
+            ),
+            problem=answer.problem,
+            prompt=answer.prompt,
+            max_tokens=answer.max_tokens,
+            sampling=seeded_sampling(sampling, derive_seed("sample", sampling.seed, answer.problem.content_id, number)),
+            reading=setting.reading,
+        )
+        for answer in setting.answers
+        for number in range(int(setting.options["samples"]))
+    ]
+
+
+def _signals(queries: Queries, study: StoredStudy, options: Options) -> Iterator[Sequence[SignalRecord]]:
+    for answer, samples in _sampled_answers(queries, study):
+        yield list(_answer_signals(queries, answer, samples, aligned=bool(options["aligned"])))
+
+
+def _answer_signals(
+    queries: Queries, answer: StoredAnswer, samples: Sequence[AnswerTexts], *, aligned: bool
+) -> Iterator[SignalRecord]:
+    assert answer.generation is not None  # only answers that were finished are covered
+    generation = answer.generation
+    own = _texts(get_task(answer.problem.task), queries.units(generation))
+    whole = ("agreement", "cluster_entropy")
+    names = (*whole, "agreement_aligned") if aligned else whole
+    by_kind: tuple[tuple[SignalKind, tuple[str, ...]], ...] = ("atom", own.atoms), ("line", own.lines)
+    for kind, texts in by_kind:
+        if not samples:
+            for index in range(len(texts)):
+                for name in names:
+                    yield SignalRecord(generation, kind, index, name, None, NO_SAMPLE)
+            continue
+        others = [sample.atoms if kind == "atom" else sample.lines for sample in samples]
+        values = {
+            "agreement": unit_agreement(texts, others),
+            "cluster_entropy": unit_cluster_entropy(len(texts), others),
+        }
+        if aligned:
+            values["agreement_aligned"] = aligned_agreement(texts, others)
+        for name, column in values.items():
+            for index, value in enumerate(column):
+                yield SignalRecord(generation, kind, index, name, value)
+    if own.generation is None:
+        return
+    if not samples:
+        for name in whole:
+            yield SignalRecord(generation, "generation", 0, name, None, NO_SAMPLE)
+        return
+    yield SignalRecord(generation, "generation", 0, "agreement", answer_agreement(own, samples))
+    entropy = cluster_entropy([sample.generation for sample in samples])
+    yield SignalRecord(generation, "generation", 0, "cluster_entropy", entropy)
+
+
+def _result(queries: Queries, study: StoredStudy, options: Options) -> StudyResult:
+    """Compare the majority answers with the run's answers, task by task."""
+    counts: dict[str, list[int]] = {}
+    agreements: dict[str, list[float]] = {}
+    for answer, samples in _sampled_answers(queries, study):
+        if not samples:
+            continue
+        assert answer.generation is not None  # only answers that were finished are covered
+        task = get_task(answer.problem.task)
+        reference = split_reference(task, answer.problem.reference).atoms
+        own = _texts(task, queries.units(answer.generation))
+        majority = majority_units([sample.atoms for sample in samples])
+        found = counts.setdefault(task.name, [0, 0, 0, 0, 0])
+        for place, value in enumerate(
+            (1, _correct(own.atoms, reference), len(own.atoms), _correct(majority, reference), len(majority))
+        ):
+            found[place] += value
+        agreements.setdefault(task.name, []).extend(unit_agreement(own.atoms, [sample.atoms for sample in samples]))
+    rows: list[tuple[str | int | float | None, ...]] = []
+    for name, (answers, correct, generated, majority_correct, majority_generated) in counts.items():
+        shares = agreements[name]
+        rows.append(
+            (
+                name,
+                answers,
+                _share(correct, generated),
+                _share(majority_correct, majority_generated),
+                math.fsum(shares) / len(shares) if shares else None,
+            )
+        )
+    samples_each = int(options["samples"])
+    note = (
+        f"The majority answer is made of {samples_each} samples of each problem, unit by unit. Precision is the share"
+        " of right atoms among those written."
+    )
+    return StudyResult(("task", "answers", "precision", "majority_precision", "agreement"), tuple(rows), (note,))
+
+
+def _sampled_answers(queries: Queries, study: StoredStudy) -> Iterator[tuple[StoredAnswer, tuple[AnswerTexts, ...]]]:
+    """Yield the covered answers with those of their samples that count, in the order of their numbers."""
+    covered = StudyPlan.from_json(study.record.plan).answers
+    samples: dict[int, list[tuple[int, int]]] = {}
+    for sample in queries.generations(study.work, role="sample"):
+        if sample.answer_status is not None and sample.answer_status not in LEFT_OUT:
+            samples.setdefault(sample.problem_id, []).append((sample.number, sample.id))
+    for answer in queries.answers(study.work.run):
+        problem = answer.problem
+        if problem.position not in covered.get(problem.task, ()):
+            continue
+        task = get_task(problem.task)
+        yield (
+            answer,
+            tuple(
+                _texts(task, queries.units(generation)) for _, generation in sorted(samples.get(answer.problem_id, ()))
+            ),
+        )
+
+
+def _texts(task: Task, units: Sequence[UnitRecord]) -> AnswerTexts:
+    """Return the units that were written, normalised; missing ones stand at the end and have no text."""
+    texts: dict[str, list[str]] = {"atom": [], "line": [], "generation": []}
+    for unit in sorted(units, key=lambda unit: unit.index):
+        if unit.text is not None:
+            texts[unit.kind].append(task.normalise(unit.text))
+    whole = texts["generation"]
+    return AnswerTexts(tuple(texts["atom"]), tuple(texts["line"]), whole[0] if whole else None)
+
+
+def _correct(units: Sequence[str], reference: Sequence[str]) -> int:
+    """Count the units that equal the reference at their index."""
+    return sum(unit == right for unit, right in zip(units, reference, strict=False))
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+SAMPLES = StudyKind(
+    name="samples",
+    summary="Further samples of each problem: agreement with the answer, and a majority answer.",
+    options=(
+        StudyOption("samples", ("-k",), 8, "Samples of each problem."),
+        StudyOption("temperature", ("--temp",), 0.7, "Above 0; higher makes samples differ more."),
+        StudyOption("top_k", ("--top-k",), 0, "0 keeps all."),
+        StudyOption("top_p", ("--top-p",), 1.0, "1 keeps all."),
+        StudyOption("min_p", ("--min-p",), 0.0, "0 keeps all."),
+        StudyOption("sampler_seed", ("--sampler-seed",), 0, "Draws the tokens."),
+        StudyOption("aligned", ("--aligned",), False, "Also the agreement with aligned units instead of by index."),
+    ),
+    needs=(),
+    check=_check,
+    needed_context=_needed_context,
+    jobs=_jobs,
+    signals=_signals,
+    result=_result,
+)
