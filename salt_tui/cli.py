@@ -356,6 +356,36 @@ def tasks_solve(
     return solve_file(task, file)
 
 
+@tasks_app.command("check")
+def tasks_check(
+    file: Annotated[Path, typer.Argument(help="JSON lines with problems of your own.")],
+    json_output: JsonOption = False,
+) -> int:
+    """Name every bad row of a file with problems of your own."""
+    from salt_tui.commands.problem_files import check_file
+
+    return check_file(file, json_output=json_output)
+
+
+@tasks_app.command("export")
+def tasks_export(
+    task: Annotated[str, typer.Argument(help="Name of the task, or file:PROBLEMS.jsonl.")],
+    output: Annotated[str, typer.Option("-o", "--output", help="File of JSON lines; - is stdout.")],
+    limit: Annotated[int, typer.Option("--limit", help="Problems.")] = 20,
+    difficulty: Annotated[str, typer.Option("--difficulty", help="trivial, easy, medium, hard or paper.")] = "easy",
+    seed: Annotated[int, typer.Option("--seed", help="Draws the problems.")] = 0,
+    method: Annotated[str, typer.Option("--method", help="regular or cot.")] = "regular",
+    shots: Annotated[int | None, typer.Option("--shots", help="Worked examples before the problem.")] = None,
+    param: Annotated[list[str] | None, typer.Option("--param", help="key=value; repeatable.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> int:
+    """Write problems with their prompts and right answers, to ask them elsewhere."""
+    from salt_tui.commands.problem_files import ExportedProblems, export_problems
+
+    wanted = ExportedProblems(task, difficulty, limit, seed, method, shots, tuple(param or ()))
+    return export_problems(wanted, output, overwrite=force)
+
+
 @app.command()
 def score(
     file: Annotated[Path, typer.Argument(help="JSON lines with task, response, reference[, delimiter].")],
