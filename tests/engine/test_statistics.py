@@ -135,3 +135,23 @@ def test_many_equal_terms_do_not_lose_their_last_bits(size: int) -> None:
         logits[:] = -depth
         logits[3] = 0.0
         assert only(statistics, logits).entropy == pytest.approx(reference(logits)[1], abs=1e-5)
+
+
+@pytest.mark.parametrize("distance", [5.0, 17.0, 40.0, 80.0])
+@pytest.mark.parametrize("size", [2, 40, 49_152])
+def test_one_token_with_nearly_all_probability_keeps_its_small_numbers(size: int, distance: float) -> None:
+    # By hand: the rivals' sum r = (size - 1) e^-d; log p = -log(1 + r); H = log(1 + r) + d r / (1 + r).
+    logits = np.zeros(size, np.float32)
+    logits[size // 2] = distance
+    found = only(Statistics(size), logits)
+    rivals = (size - 1) * math.exp(-distance)
+    assert found.alternatives[0] == size // 2
+    assert found.log_probability(distance) == pytest.approx(-math.log1p(rivals), rel=1e-5)
+    assert found.alternative_log_probabilities[0] == found.log_probability(distance)
+    assert found.entropy == pytest.approx(math.log1p(rivals) + distance * rivals / (1 + rivals), rel=1e-5)
+
+
+def test_seventeen_nats_above_the_one_rival() -> None:
+    found = only(Statistics(2), np.array([17.0, 0.0], np.float32))
+    assert found.log_probability(17.0) == pytest.approx(-4.1399e-8, rel=1e-4)
+    assert found.entropy == pytest.approx(7.4519e-7, rel=1e-4)
