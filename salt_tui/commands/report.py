@@ -31,7 +31,7 @@ def print_report(name: str, database: Path | None, output: str, selection: RowSe
         selection: the rows; without a choice the report answers its usual questions.
     """
     path = database or database_path()
-    if selection.rows.draws:
+    if selection.draws:
         atoms = sum(task.atoms for task in report_run(path, name).tasks)
         if atoms > MANY_ATOMS:
             say(f"{atoms:,} atoms: intervals may take minutes, --draws 0 leaves them out")

@@ -12,8 +12,8 @@ from salt_tui.measure.task_scores import RAW, calibrated_scores, raw_scores, tas
 from salt_tui.store.results import UnitColumns
 from scoring.choosing import UnitComparison, judge_units
 from scoring.conclusions import Alternatives, Conclusion, conclude
-from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.cross_fitting import DEFAULT_SEED
+from scoring.signals import confidence_entry
 
 QUESTIONS = 3
 """Function, map and unit: the questions of a report that name something best share its error rate of 5 %."""
@@ -62,16 +62,15 @@ def conclude_maps(columns: UnitColumns, function: str, maps: Sequence[str], draw
     )
 
 
-def judge_kinds(columns: Mapping[str, UnitColumns], functions: Sequence[str]) -> UnitComparison:
-    """Return how well kinds of units are ranked, each by the function that is best for it on other answers.
+def judge_kinds(columns: Mapping[str, UnitColumns]) -> UnitComparison:
+    """Return how well kinds of units are ranked, each by the function of its columns that is best on other answers.
 
     Args:
-        columns: by kind, with these functions.
-        functions: their names.
+        columns: by kind.
     """
     kinds = {
-        kind: [_with_answer_numbers(columns[kind], entry) for entry in _functions(columns[kind], functions)]
-        for kind in columns
+        kind: [_with_answer_numbers(found, entry) for entry in _functions(found, tuple(found.confidences))]
+        for kind, found in columns.items()
     }
     return judge_units(kinds, generator_of(f"{DEFAULT_SEED} {' '.join(kinds)}"), questions=QUESTIONS)
 
@@ -88,9 +87,7 @@ def _generator(kind: str, question: str) -> np.random.Generator:
 def _functions(columns: UnitColumns, functions: Sequence[str]) -> Iterator[Alternatives]:
     for task in columns.task_names:
         units = task_units(columns, task)
-        scores = {
-            name: CONFIDENCE_FUNCTIONS[name].oriented(columns.confidences[name][units.rows]) for name in functions
-        }
+        scores = {name: confidence_entry(name).oriented(columns.confidences[name][units.rows]) for name in functions}
         yield Alternatives(task, units.correct, units.generation, scores)
 
 

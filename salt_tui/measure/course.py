@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
@@ -14,8 +15,10 @@ from scoring.analyses_position import (
     calibration_by_position,
     correctness_by_history,
     correctness_by_position,
+    history_shares,
 )
 from scoring.confidence import HEADLINE_FUNCTION
+from scoring.contrasts import Contrast, contrast
 
 HISTORY_BINS = 5
 
@@ -29,14 +32,22 @@ class CourseOfAnswers:
     """How atoms change along an answer; every curve is the mean over tasks, each task equal.
 
     Attributes:
-        correctness: share of right atoms by relative position, in tenths.
+        correctness: share of right atoms by relative position, in tenths; redundant atoms apart.
+        redundancy: share of redundant atoms by relative position, in tenths.
+        density: where the right atoms stand, mean 1 over the tenths.
         calibration: ECE of raw `HEADLINE_FUNCTION` by relative position, in tenths.
-        history: share of right atoms by the share of right atoms before them, in fifths.
+        history: share of right atoms by the share of right atoms before them, in fifths; redundant atoms apart.
+        ends: right atoms in the first third of an answer against the last third.
+        before: right atoms after at most half right ones against those after more.
     """
 
     correctness: Curve
+    redundancy: Curve
+    density: Curve
     calibration: Curve
     history: Curve
+    ends: Contrast
+    before: Contrast
 
 
 def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
@@ -54,10 +65,21 @@ def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
     )
     history = correctness_by_history(correct, redundant, index, answer, task, HISTORY_BINS)
     position = correctness_by_position(correct, redundant, index, length, answer, task)
+    right_before, before = history_shares(correct, index, answer)
+    wanted, names = ~redundant, columns.task_names
+
+    def between(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Contrast:
+        labels = np.array(names, dtype=object)[task[wanted]]
+        return contrast(correct[wanted], first[wanted], second[wanted], answer[wanted], labels)
+
     return CourseOfAnswers(
-        correctness=_named(position.rate, columns.task_names),
-        calibration=_named(calibration, columns.task_names),
-        history=_named(history, columns.task_names),
+        correctness=_named(position.rate, names),
+        redundancy=_named(position.redundancy, names),
+        density=_named(position.density, names),
+        calibration=_named(calibration, names),
+        history=_named(history, names),
+        ends=between(3 * (index + 1) <= length, 3 * (index + 1) > 2 * length),
+        before=between((before > 0) & (2 * right_before <= before), 2 * right_before > before),
     )
 
 

@@ -11,6 +11,7 @@ from salt_tui.measure.task_scores import RAW
 from scoring.choosing import UnitComparison
 from scoring.conclusions import Conclusion, Difference
 from scoring.confidence import HEADLINE_FUNCTION
+from scoring.contrasts import Contrast
 from scoring.intervals import Interval
 from scoring.metrics import METRICS
 
@@ -145,6 +146,47 @@ def map_finding(conclusion: Conclusion, says: float | None, right: float | None)
     return _finding("map", conclusion, _best_maps(conclusion, says, right))
 
 
+def position_finding(ends: Contrast) -> Finding:
+    """Say whether answers get worse towards their end.
+
+    Args:
+        ends: the first third against the last, redundant atoms apart.
+    """
+    return _contrast_finding(
+        "position", ends, "in the first third of an answer", "in the last", "; redundant atoms apart"
+    )
+
+
+def history_finding(before: Contrast) -> Finding:
+    """Say whether errors go with earlier errors.
+
+    Args:
+        before: atoms after at most half right ones against those after more.
+    """
+    first, second = "after atoms of which at most half are right", "after more right ones"
+    return _contrast_finding("history", before, first, second, "")
+
+
+def _contrast_finding(question: str, found: Contrast, first: str, second: str, apart: str) -> Finding:
+    n, answers = found.first.units + found.second.units, max(found.first.answers, found.second.answers)
+    reasons = dict(found.tasks_left_out)
+    if not found.enough:
+        sides = " and ".join(
+            f"{side.units} atoms of {_count(side.answers, 'answer')}" for side in (found.first, found.second)
+        )
+        sentence = f"Cannot be said: {sides} are too few."
+        return Finding(question, sentence, n=n, answers=answers, tasks=found.tasks, reasons=reasons)
+    difference = found.difference.value
+    verdict = "" if found.told_apart else "Not shown: "
+    whole = f"{_count(len(found.tasks), 'task')}" + (" that have both" if reasons else "")
+    sentence = (
+        f"{verdict}{_number(found.first.value.value)} right {first} (n {found.first.units:,}),"
+        f" {_number(found.second.value.value)} {second} (n {found.second.units:,}), difference"
+        f" {_with(difference, found.interval)} ({whole}{apart})."
+    )
+    return Finding(question, sentence, n=n, answers=answers, tasks=found.tasks, reasons=reasons)
+
+
 def undecided(conclusions: Mapping[str, Conclusion]) -> str:
     """Say of the first question without a single best answer how many more problems would tell; empty for none.
 
@@ -275,7 +317,9 @@ def _number(value: float | None) -> str:
     if not isfinite(value):
         return "∞"
     text = f"{value:.3f}"
-    return text[1:] if text.startswith("0.") else text
+    if float(text) == 0.0:
+        text = text.removeprefix("-")
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 def _word(number: int) -> str:

@@ -5,35 +5,65 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from salt_tui.measure.rows import EVERYTHING, GRANULARITIES, MAPS, USUAL, USUAL_INTERVALS, RowChoice
+from salt_tui.measure.rows import GRANULARITIES, MAPS, USUAL_INTERVALS, USUAL_MAP, RowChoice
 from salt_tui.measure.task_scores import RAW
 from salt_tui.similar_names import did_you_mean, message_of
 from salt_tui.store.records import UnitKind
 from salt_tui.usage_error import UsageError
+from scoring.benchmark_intervals import RESAMPLED
 from scoring.calibrators import calibrator
-from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
-from scoring.metrics import METRICS
+from scoring.confidence import HEADLINE_FUNCTION
 
 MOST_DRAWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """Granularities, rows of each, and the column to slice by.
+    """What was asked for; which functions there are is known when the run is.
 
     Attributes:
         units: of `GRANULARITIES`.
-        rows: functions, maps, metrics and resamples.
-        by: name of a column, None for the whole run.
-        left_out: rows of the full report that are not measured.
-        usual: whether nothing was chosen, so that a report answers its usual questions.
+        functions: names of confidence functions and signals; empty for all.
+        calibrators: names of maps, `RAW` for none; empty for all.
+        by: name of a column to slice by, None for the whole run.
+        draws: bootstrap resamples; 0 for no intervals from them.
+        usual: whether nothing was chosen, so that a report answers its usual questions with its usual rows.
     """
 
     units: tuple[UnitKind, ...]
-    rows: RowChoice
+    functions: tuple[str, ...]
+    calibrators: tuple[str, ...]
     by: str | None
-    left_out: int
+    draws: int
     usual: bool = False
+
+    def choice(self, known: Sequence[str]) -> RowChoice:
+        """Return the rows to measure.
+
+        Args:
+            known: the functions and signals of the run at a granularity.
+        """
+        names = self.functions or tuple(known)
+        intervals = USUAL_INTERVALS if self.usual else RESAMPLED
+        maps = {name: self._maps(name) for name in names if name in known}
+        return RowChoice(maps, draws=self.draws, with_interval=intervals)
+
+    def left_out(self, known: Sequence[str]) -> int:
+        """Return how many rows of the full report are not among the usual ones, at one granularity."""
+        return sum(len(MAPS) - len(self._maps(name)) for name in known) if self.usual else 0
+
+    def _maps(self, function: str) -> tuple[str, ...]:
+        if self.usual:
+            return MAPS if function == HEADLINE_FUNCTION else (RAW, USUAL_MAP)
+        return self.calibrators or MAPS
+
+    def check_functions(self, known: Iterable[str]) -> None:
+        """Refuse a function that the run does not have.
+
+        Raises:
+            UsageError: for an unknown name, with the nearest one.
+        """
+        _known("--function", self.functions, tuple(known))
 
 
 def select_rows(
@@ -44,7 +74,6 @@ def select_rows(
     by: str | None,
     draws: int,
     full: bool,
-    metrics: Sequence[str] = tuple(METRICS),
 ) -> RowSelection:
     """Turn names into a selection; an empty sequence means all.
 
@@ -62,18 +91,10 @@ def select_rows(
         chosen_units = chosen_units if units else ("atom",)
         functions = functions or (HEADLINE_FUNCTION,)
         calibrators = calibrators or (RAW,)
-    elif not named and not full:
-        rows = RowChoice(USUAL, tuple(metrics), draws, USUAL_INTERVALS)
-        left_out = len(GRANULARITIES) * _size(EVERYTHING.values(), USUAL.values())
-        return RowSelection(chosen_units, rows, by, left_out, usual=True)
-    chosen_functions = _known("--function", functions, tuple(CONFIDENCE_FUNCTIONS))
-    maps = _maps(calibrators)
-    chosen = RowChoice(dict.fromkeys(chosen_functions, maps), tuple(metrics), draws)
-    return RowSelection(chosen_units, chosen, by, 0)
-
-
-def _size(whole: Iterable[Sequence[str]], part: Iterable[Sequence[str]]) -> int:
-    return sum(map(len, whole)) - sum(map(len, part))
+    usual = not named and not full and by is None
+    return RowSelection(
+        chosen_units, tuple(dict.fromkeys(functions)), _checked_maps(calibrators), by, draws, usual=usual
+    )
 
 
 def _known(option: str, names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -83,11 +104,11 @@ def _known(option: str, names: Sequence[str], known: Sequence[str]) -> tuple[str
     return tuple(dict.fromkeys(names)) or tuple(known)
 
 
-def _maps(names: Sequence[str]) -> tuple[str, ...]:
+def _checked_maps(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name != RAW:
             try:
                 calibrator(name)
             except ValueError as error:
                 raise UsageError(f"--calibrator: {RAW} for raw scores, or a map: {message_of(error)}") from error
-    return tuple(dict.fromkeys(names)) or MAPS
+    return tuple(dict.fromkeys(names))

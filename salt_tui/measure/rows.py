@@ -26,7 +26,6 @@ from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
 from scoring.benchmark_intervals import RESAMPLED
 from scoring.calibrators import CALIBRATORS
-from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, mean_over_tasks
 from scoring.intervals import DRAWS, AnswerClasses, Interval, ResampledMetric, mean_interval, metric_interval
 from scoring.metrics import METRICS
@@ -38,19 +37,11 @@ GRANULARITIES: tuple[UnitKind, ...] = ("atom", "line", "generation")
 MAPS: tuple[str, ...] = (RAW, *CALIBRATORS)
 """Raw scores and every registered map."""
 
-EVERYTHING: Mapping[str, tuple[str, ...]] = dict.fromkeys(CONFIDENCE_FUNCTIONS, MAPS)
-"""Every function with every map."""
-
 USUAL_MAP = "isotonic"
 """The map by which functions that are no probabilities can be compared in calibration."""
 
 USUAL_INTERVALS: tuple[str, ...] = ("accuracy", "ece", "brier", "nll", "auroc", "auroc_micro", "prr")
 """The metrics that have an interval in the usual rows; in chosen ones all of `RESAMPLED` have."""
-
-USUAL: Mapping[str, tuple[str, ...]] = {
-    name: MAPS if name == HEADLINE_FUNCTION else (RAW, USUAL_MAP) for name in CONFIDENCE_FUNCTIONS
-}
-"""Every function raw and by `USUAL_MAP`, and every map of `HEADLINE_FUNCTION`: a quarter of the time of all."""
 
 NO_CONFIDENCE = "no confidence"
 

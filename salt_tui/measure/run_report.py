@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,9 @@ from salt_tui.measure.findings import (
     Finding,
     calibrated_finding,
     function_finding,
+    history_finding,
     map_finding,
+    position_finding,
     right_finding,
     undecided,
     unit_finding,
@@ -25,6 +27,7 @@ from salt_tui.measure.rows import GRANULARITIES, MAPS, WHOLE, ReportRow, RowChoi
 from salt_tui.measure.slices import slice_parts
 from salt_tui.measure.task_scores import RAW
 from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.records import UnitKind
 from salt_tui.store.results import StoredRun, TaskCounts, UnitColumns
 from scoring.choosing import UnitComparison
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
@@ -86,6 +89,7 @@ class FullReport:
         summary: counts and headline values per task.
         selection: what was asked for.
         rows: the chosen rows; without a choice the usual ones.
+        rows_left_out: rows of the full report that are not among them because they are not usual.
         rates: precision, recall and redundancy of atoms with intervals.
         says: mean raw headline function over atoms, per task.
         course: how atoms change along an answer.
@@ -96,6 +100,7 @@ class FullReport:
     summary: RunReport
     selection: RowSelection
     rows: tuple[ReportRow, ...]
+    rows_left_out: int
     rates: Rates
     says: Mapping[str, float]
     course: CourseOfAnswers
@@ -139,45 +144,60 @@ def measure_report(database: Path, name: str, selection: RowSelection) -> FullRe
         StoreError: no such file or run.
         UsageError: no column of that name to slice by.
     """
-    draws = selection.rows.draws
     with open_queries(database) as queries, queries.snapshot():
         run = queries.find_run(name)
-        columns: dict[str, UnitColumns] = {unit: queries.unit_columns(run, unit) for unit in GRANULARITIES}
+        known = {unit: functions_of(queries, run, unit) for unit in GRANULARITIES}
+        selection.check_functions(dict.fromkeys(function for names in known.values() for function in names))
+        columns: dict[str, UnitColumns] = {unit: queries.unit_columns(run, unit, known[unit]) for unit in GRANULARITIES}
         summary = _summary(queries, run, columns["atom"])
         rows: list[ReportRow] = []
         for unit in selection.units:
             parts = (WHOLE,) if selection.by is None else slice_parts(queries, run, columns[unit], selection.by)
-            rows.extend(measure_rows(columns[unit], selection.rows, parts))
+            rows.extend(measure_rows(columns[unit], selection.choice(known[unit]), parts))
+    left_out = sum(selection.left_out(known[unit]) for unit in selection.units)
     atoms = columns["atom"]
     rates, says, course = measure_rates(atoms), mean_confidences(atoms), course_of_answers(atoms)
-    findings, unknown = _findings(columns, rates, says, draws)
-    return FullReport(summary, selection, tuple(rows), rates, says, course, findings, unknown)
+    findings, unknown = _findings(columns, rates, says, course, selection.draws)
+    return FullReport(summary, selection, tuple(rows), left_out, rates, says, course, findings, unknown)
+
+
+def functions_of(queries: Queries, run: int, unit: UnitKind) -> tuple[str, ...]:
+    """Return the confidence functions of units of one granularity, and the signals about them by their names."""
+    signals = (signal.shown for signal in queries.signal_names(run) if unit in signal.kinds)
+    return (*CONFIDENCE_FUNCTIONS, *signals)
 
 
 def _findings(
-    columns: Mapping[str, UnitColumns], rates: Rates, says: Mapping[str, float], draws: int
+    columns: Mapping[str, UnitColumns],
+    rates: Rates,
+    says: Mapping[str, float],
+    course: CourseOfAnswers,
+    draws: int,
 ) -> tuple[tuple[Finding, ...], str]:
     right = right_finding(rates)
+    along = (position_finding(course.ends), history_finding(course.before))
     if not draws:
-        return (right,), ""
-    atoms, names = columns["atom"], tuple(CONFIDENCE_FUNCTIONS)
+        return (right, *along), ""
+    atoms = columns["atom"]
+    names = tuple(atoms.confidences)
     said = sum(says.values()) / len(says) if says else None
     share = mean_over_tasks({task: rates.tasks[task].counts.precision for task in says}).mean.value if says else None
     functions, maps = conclude_functions(atoms, names, draws), conclude_maps(atoms, HEADLINE_FUNCTION, MAPS, draws)
     findings = (
         right,
-        calibrated_finding(judge_kinds({"atom": atoms}, names), said, share),
+        calibrated_finding(judge_kinds({"atom": atoms}), said, share),
         function_finding(functions),
         map_finding(maps, said, share),
-        unit_finding(_judge_units(columns, names)),
+        *along,
+        unit_finding(_judge_units(columns)),
     )
     return findings, undecided({"Which function ranks best": functions, "Which map is best": maps})
 
 
-def _judge_units(columns: Mapping[str, UnitColumns], names: Sequence[str]) -> UnitComparison:
+def _judge_units(columns: Mapping[str, UnitColumns]) -> UnitComparison:
     """Compare all kinds of units; without whole answers where too few are right for half of the other tasks."""
-    every = judge_kinds(columns, names)
-    parts = judge_kinds({kind: found for kind, found in columns.items() if kind != "generation"}, names)
+    every = judge_kinds(columns)
+    parts = judge_kinds({kind: found for kind, found in columns.items() if kind != "generation"})
     return every if 2 * len(every.tasks) >= len(parts.tasks) else parts
 
 

@@ -18,9 +18,9 @@ from salt_tui.measure.rates import measure_rates
 from salt_tui.measure.rows import ReportRow, RowChoice, measure_rows
 from salt_tui.measure.task_scores import RAW, raw_scores, task_units
 from salt_tui.store.results import UnitColumns
-from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.correctness import TaskMean
 from scoring.intervals import DRAWS, Interval
+from scoring.signals import confidence_entry
 from scoring.value import NOT_A_PROBABILITY, Value, undefined
 
 METRICS = {"ece": "ece", "auroc_macro": "auroc", "auroc_micro": "auroc_micro"}
@@ -87,7 +87,7 @@ class Measured:
         ordered = self.ordered.get(task)
         if ordered is None or not ordered.size:
             return None
-        oriented = value if CONFIDENCE_FUNCTIONS[function].higher_is_confident else -value
+        oriented = value if confidence_entry(function).higher_is_confident else -value
         return float(np.searchsorted(ordered, oriented, side="left") / ordered.size)
 
 

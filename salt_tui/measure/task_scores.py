@@ -13,12 +13,12 @@ from salt_tui.store.schema import UNIT_STATUSES
 from scoring.benchmark_intervals import resampled_metrics
 from scoring.calibrators import calibrator
 from scoring.calibrators_fitted import Unfitted
-from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.cross_fitting import cross_fit
 from scoring.metrics import METRICS, evaluate_units
 from scoring.ranking import MicroAuroc, micro_auroc
 from scoring.ranking_inside_folds import ranking_metrics
 from scoring.scored_units import ScoredUnits
+from scoring.signals import confidence_entry
 from scoring.value import Value, undefined
 
 FloatArray = NDArray[np.float64]
@@ -109,7 +109,7 @@ def task_units(columns: UnitColumns, task: str) -> TaskUnits:
 
 def raw_scores(columns: UnitColumns, units: TaskUnits, function: str) -> TaskScores:
     """Return the scores of a confidence function as they are, oriented; units where it is undefined are left out."""
-    entry = CONFIDENCE_FUNCTIONS[function]
+    entry = confidence_entry(function)
     scores = entry.oriented(columns.confidences[function][units.rows])
     known = ~np.isnan(scores)
     scores = scores[known]
@@ -136,7 +136,7 @@ def calibrated_scores(raw: TaskScores, function: str, name: str) -> TaskScores:
     """
     if name == RAW:
         return raw
-    rising = CONFIDENCE_FUNCTIONS[function].higher_is_confident
+    rising = confidence_entry(function).higher_is_confident
     chosen = calibrator(name)
     if chosen.needs_probability and not raw.probability:
         # Entropies may happen to lie in [0, 1]; whether a task has a value must not hang on that.

@@ -50,11 +50,11 @@ def report_data(report: FullReport) -> dict[str, Any]:
         "rates": rates_data(report.rates),
         "rows": [row_data(row) for row in report.rows],
         "analyses": {"position": _position(report.course), "history": _curve(report.course.history)},
-        "draws": report.selection.rows.draws,
+        "draws": report.selection.draws,
     }
-    if report.selection.left_out:
+    if report.rows_left_out:
         data["rows_left_out"] = {
-            "count": report.selection.left_out,
+            "count": report.rows_left_out,
             "reason": "not usual; --full measures every row",
         }
     return data

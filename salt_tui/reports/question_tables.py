@@ -16,7 +16,7 @@ from salt_tui.reports.cells import (
     undefined_note,
     undefined_text,
 )
-from salt_tui.reports.text_tables import PARTIAL, TextTable, number, value_text, with_interval
+from salt_tui.reports.text_tables import PARTIAL, TextTable, interval_text, number, value_text, with_interval
 from scoring.analyses_position import Curve, TaskCurve
 from scoring.confidence import HEADLINE_FUNCTION
 
@@ -209,8 +209,7 @@ def which_unit(report: FullReport) -> TextTable:
 
 def along_the_answer(report: FullReport) -> TextTable:
     """Return correctness and calibration by relative position; a mean without all tasks is marked."""
-    right, error = report.course.correctness, report.course.calibration
-    errors = error.mean or (None,) * len(right.mean)
+    right, error, beyond = report.course.correctness, report.course.calibration, report.course.redundancy
     rows = tuple(
         (
             part,
@@ -218,13 +217,16 @@ def along_the_answer(report: FullReport) -> TextTable:
             _tasks_in(right, place),
             _curve_cell(right, place),
             bar(right.mean[place]),
-            number(errors[place]),
+            _curve_cell(error, place),
+            number(beyond.mean[place]),
         )
         for place, part in enumerate(_parts(right))
     )
-    heads = ("part", "n", "tasks", "right ↑", f"{'0':<19}1", "ECE ↓")
-    notes = ("tenths of the answer as written, redundant atoms among the wrong ones; means over the tasks in each",)
-    return TextTable("Does it get worse along the answer?", heads, rows, notes=notes, extra=("ECE ↓",))
+    heads = ("part", "n", "tasks", f"{'right ↑':<18}", f"{'0':<19}1", "ECE ↓", "redun.")
+    notes = (
+        "tenths of the answer as written; right: of the atoms with a right counterpart; means over the tasks in each",
+    )
+    return TextTable("Does it get worse along the answer?", heads, rows, notes=notes, extra=("redun.", "ECE ↓"))
 
 
 def after_right_atoms(report: FullReport) -> TextTable:
@@ -240,7 +242,7 @@ def after_right_atoms(report: FullReport) -> TextTable:
         )
         for place, part in enumerate(_parts(curve))
     )
-    heads = ("right before", "n", "tasks", "right ↑", f"{'0':<19}1")
+    heads = ("right before", "n", "tasks", f"{'right ↑':<18}", f"{'0':<19}1")
     notes = ("atoms by the share of right atoms before them in the answer; means over the tasks in each",)
     return TextTable("Do earlier errors go with later ones?", heads, rows, notes=notes)
 
@@ -251,14 +253,15 @@ def _parts(curve: Curve) -> list[str]:
 
 
 def _tasks_in(curve: Curve, place: int) -> str:
-    held = sum(1 for task in curve.tasks.values() if task.units[place])
-    return f"{held}/{len(curve.tasks)}"
+    return f"{len(curve.tasks) - curve.tasks_without[place]}/{len(curve.tasks)}" if curve.tasks else ""
 
 
 def _curve_cell(curve: Curve, place: int) -> str:
-    partial = any(not task.units[place] for task in curve.tasks.values())
-    value = curve.mean[place]
-    return f"{PARTIAL if partial and value is not None else ''}{number(value)}"
+    """Return the mean of a part, marked where a task has no atom in it, with its interval where it has one."""
+    value = curve.mean[place] if curve.mean else None
+    mark = PARTIAL if value is not None and curve.tasks_without[place] else ""
+    interval = f" {interval_text(curve.intervals[place]):<12}" if curve.intervals and curve.intervals[place] else ""
+    return f"{mark}{number(value)}{interval}"
 
 
 def _units(curves: Iterable[TaskCurve], place: int) -> int:

@@ -11,13 +11,15 @@ import pytest
 from salt_tui.measure.course import course_of_answers, mean_confidences
 from salt_tui.measure.rates import measure_rates
 from salt_tui.measure.row_selection import RowSelection, select_rows
-from salt_tui.measure.rows import EVERYTHING, MAPS, ReportRow, RowChoice, measure_rows
+from salt_tui.measure.rows import MAPS, ReportRow, RowChoice, measure_rows
 from salt_tui.measure.run_report import measure_report, report_run
 from salt_tui.measure.slices import slice_parts
 from salt_tui.reports.json_report import report_data, row_data
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import SignalRecord, Work
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
+from salt_tui.store.store import open_store
 from salt_tui.usage_error import UsageError
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.metrics import METRICS, evaluate_metrics
@@ -172,10 +174,10 @@ def test_the_usual_rows_say_how_many_there_are_beside_them(tmp_path: Path) -> No
     selection = select_rows((), (), (), by=None, draws=0, full=False)
     report = measure_report(database, "1", selection)
     rows = report.rows
-    everything = 3 * sum(map(len, EVERYTHING.values()))
-    assert len(rows) + selection.left_out == everything
+    everything = 3 * len(CONFIDENCE_FUNCTIONS) * len(MAPS)
+    assert len(rows) + report.rows_left_out == everything
     data = report_data(report)
-    assert data["rows_left_out"]["count"] == selection.left_out
+    assert data["rows_left_out"]["count"] == report.rows_left_out
     assert {row["calibrator"] for row in data["rows"]} == set(MAPS)
     assert {row["function"] for row in data["rows"]} == set(CONFIDENCE_FUNCTIONS)
 
@@ -210,3 +212,28 @@ def test_micro_auroc_of_one_answer_has_no_interval(tmp_path: Path) -> None:
     assert row.values["auroc_micro"].mean.value is not None
     assert row_data(row)["intervals"]["ece"] is not None
     assert row_data(row)["intervals"]["auroc_micro"] is None
+
+
+def test_a_signal_of_a_study_or_from_elsewhere_is_a_function_like_any_other(tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=EIGHT_TASKS[:2], answers=4, atoms=10)
+    with open_queries(database) as queries:
+        columns = queries.unit_columns(1, "atom")
+    with open_store(database) as store:
+        work = Work(1)
+        store.claim(work)
+        told = [
+            SignalRecord(int(generation), "atom", int(index), "cluster_entropy", float(status != 0))
+            for generation, index, status in zip(columns.generation, columns.index, columns.status, strict=True)
+        ]
+        store.add_signals(work, told)
+        store.release(work, "finished", None)
+    report = measure_report(database, "1", select_rows((), (), (), by=None, draws=100, full=False))
+    row = report.row("atom", "cluster_entropy", "none")
+    assert row is not None
+    assert row.values["auroc"].mean.value == 1.0, "less entropy of the samples is more confidence"
+    assert row.values["ece"].mean.value is None, "an entropy is no probability"
+    assert report.row("line", "cluster_entropy", "none") is None, "nothing was asked about lines"
+    assert report.finding("function").best == ("cluster_entropy",)
+    with pytest.raises(UsageError, match="did you mean cluster_entropy"):
+        measure_report(database, "1", select_rows((), ("cluster_entrop",), (), by=None, draws=0, full=False))

@@ -1,0 +1,71 @@
+"""Confidence that has to be asked for: how scores of studies and from elsewhere are read, beside token statistics.
+
+A signal has a value per unit in the store instead of a formula over the unit's tokens; every metric, map and test
+reads both alike, by what `confidence_entry` returns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scoring.confidence import CONFIDENCE_FUNCTIONS, ConfidenceFunction
+from scoring.scored_units import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One score that a study or somebody else gives to units.
+
+    Attributes:
+        name: as in the store, without ``@RUN.K``.
+        formula: the definition in one line.
+        higher_is_confident: the direction.
+        minimum: lower end of the range, ``-inf`` when open.
+        maximum: upper end of the range, ``inf`` when open.
+        needs_calibration: whether the value is no probability and must be mapped to [0, 1] for calibration metrics.
+        source: where it is defined.
+    """
+
+    name: str
+    formula: str
+    higher_is_confident: bool
+    minimum: float
+    maximum: float
+    needs_calibration: bool
+    source: str
+
+    def oriented(self, values: FloatArray) -> FloatArray:
+        """Return the values so that higher is more confident: unchanged, or with the sign turned."""
+        return values if self.higher_is_confident else -values
+
+
+_CONSISTENCY = "self-consistency, Wang et al. 2023"
+
+SIGNALS: dict[str, Signal] = {
+    entry.name: entry
+    for entry in (
+        Signal("agreement", "share of samples with the same unit", True, 0.0, 1.0, True, _CONSISTENCY),
+        Signal(
+            "agreement_aligned", "share of samples whose aligned unit is the same", True, 0.0, 1.0, True, _CONSISTENCY
+        ),
+        Signal("cluster_entropy", "−Σ p ln p over equal texts", False, 0.0, math.inf, True, "Farquhar et al. 2024"),
+    )
+}
+"""Signals with a known meaning; any other one is a number of which more is more confident."""
+
+
+def confidence_entry(name: str) -> ConfidenceFunction | Signal:
+    """Return how a column of confidences is read.
+
+    Args:
+        name: a confidence function, or a signal as ``name`` or ``name@RUN.K``.
+
+    Returns:
+        The entry of the registry; for a signal that nobody described, one with an open range that needs calibration.
+    """
+    if name in CONFIDENCE_FUNCTIONS:
+        return CONFIDENCE_FUNCTIONS[name]
+    plain = name.partition("@")[0]
+    known = SIGNALS.get(plain)
+    return known or Signal(plain, "a number from elsewhere", True, -math.inf, math.inf, True, "signals")
