@@ -86,9 +86,8 @@ class Decoder:
         return any(self._slots.running) or bool(self._slots.queue)
 
     def forget_stores(self) -> None:
-        """Take the store streams as empty: somebody else has used them."""
+        """Take the store stream as empty: somebody else has used it."""
         self._preamble = _Preamble()
-        self._trunks.forget_stream()
 
     def submit(self, request: Generate) -> None:
         """Queue a sequence."""

@@ -181,9 +181,10 @@ def _branched(streams: Streams, text: _Text, *, in_memory: bool) -> _Rows:
         streams.clear(last)
         _restore(streams, last, state)
     else:
-        streams.copy(slot, store + 1)
+        streams.clear(store)
+        streams.copy(slot, store)
         streams.clear(last)
-        streams.copy(store + 1, last)
+        streams.copy(store, last)
     if streams.can_cut and half:
         half -= 1
         rows.pop()

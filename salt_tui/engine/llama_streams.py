@@ -64,7 +64,7 @@ def _bytes(data: bytearray) -> Any:
 
 
 class LlamaStreams:
-    """One context with ``width + 2`` separate KV streams; see `Streams`."""
+    """One context with ``width + 1`` separate KV streams; see `Streams`."""
 
     def __init__(self, model: LlamaModel, options: ContextOptions, interruption: Interruption, log: LlamaLog) -> None:
         """Make the context.

@@ -1,7 +1,6 @@
 """What the decoding loop needs of a computing library: separate KV streams and two ways of evaluating.
 
-Stream numbers 0 to ``width - 1`` are slots; stream ``width`` holds the preamble that slots are copied from, and stream
-``width + 1`` the newest beginning that several sequences share.
+Stream numbers 0 to ``width - 1`` are slots; stream ``width`` holds the preamble that slots are copied from.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from salt_tui.engine.statistics import Logits
 
-STORES = 2
+STORES = 1
 """Streams beside the slots."""
 
 Vectors = npt.NDArray[np.float32]

@@ -1,8 +1,11 @@
 """Beginnings of sequences that others share: computed once, then forked.
 
 A beginning is a prompt, evaluated in chunks behind its preamble, and the tokens of a reply that were walked one per
-step.  The newest one stands in a stream of its own; older ones are copies in main memory, the least recently used of
-which go first.  Each is kept with its last row of logits, so a fork needs no evaluation.
+step.  It is kept in main memory with its last row of logits, so a fork needs no evaluation; the least recently used go
+first.
+
+It is never a copy in another stream: llama.cpp copies streams when it next evaluates, so a state that is saved, or a
+stream that is restored, before that gives the numbers of another text.
 """
 
 from __future__ import annotations
@@ -44,18 +47,18 @@ class Beginning:
 
 @dataclass(slots=True)
 class Trunk:
-    """A kept beginning: the row of logits after it, and its state where it is not in the stream."""
+    """A kept beginning: its state, the row of logits after it and the activations that belong to the row."""
 
     beginning: Beginning
     logits: Logits
     vectors: Vectors | None
-    state: bytearray | None = None
+    state: bytearray
 
     @property
     def size(self) -> int:
         """Bytes in main memory."""
         vectors = self.vectors.nbytes if self.vectors is not None else 0
-        return self.logits.nbytes + vectors + (len(self.state) if self.state is not None else 0)
+        return self.logits.nbytes + vectors + len(self.state)
 
 
 class Trunks:
@@ -65,14 +68,12 @@ class Trunks:
         """Begin with none.
 
         Args:
-            streams: where sequences are; the last stream is the store.
-            room: bytes of main memory that may be used.
+            streams: where sequences are.
+            room: bytes of main memory that may be used; the newest is kept in any case.
         """
         self._streams = streams
-        self._store = streams.width + 1
         self._room = room
         self._kept: OrderedDict[Beginning, Trunk] = OrderedDict()  # the most recently used last
-        self._stored: Trunk | None = None  # the one in the stream
 
     def find(self, wanted: Beginning) -> tuple[Trunk, int] | None:
         """Return the kept beginning that saves most work and how many of its walked tokens are of use.
@@ -93,10 +94,6 @@ class Trunks:
 
     def fork(self, trunk: Trunk, slot: int) -> bool:
         """Make a slot, which must be empty, equal to a kept beginning; False when its state could not be restored."""
-        if trunk is self._stored:
-            self._streams.copy(self._store, slot)
-            return True
-        assert trunk.state is not None
         if self._streams.restore(slot, trunk.state):
             return True
         self._streams.clear(slot)
@@ -107,34 +104,16 @@ class Trunks:
         """Keep the state of a slot, with the row of logits after it and the activations that belong to the row."""
         if beginning in self._kept:
             return
-        self._put_away()
-        trunk = Trunk(beginning, logits.copy(), None if vectors is None else vectors.copy())
-        self._streams.clear(self._store)
-        self._streams.copy(slot, self._store)
-        self._kept[beginning] = self._stored = trunk
+        vectors = None if vectors is None else vectors.copy()
+        self._kept[beginning] = Trunk(beginning, logits.copy(), vectors, self._streams.save(slot))
         self._make_room()
 
-    def forget_stream(self) -> None:
-        """Take the store stream as lost: somebody else has used it."""
-        if self._stored is not None:
-            del self._kept[self._stored.beginning]
-            self._stored = None
-
-    def _put_away(self) -> None:
-        """Copy what stands in the stream to main memory."""
-        if self._stored is not None:
-            self._stored.state = self._streams.save(self._store)
-            self._stored = None
-
     def _make_room(self) -> None:
-        """Drop the least recently used in main memory; the one in the stream stays."""
+        """Drop the least recently used; the newest stays."""
         size = sum(trunk.size for trunk in self._kept.values())
-        for beginning, trunk in list(self._kept.items()):
-            if size <= self._room:
-                return
-            if trunk is not self._stored:
-                size -= trunk.size
-                del self._kept[beginning]
+        while size > self._room and len(self._kept) > 1:
+            _, trunk = self._kept.popitem(last=False)
+            size -= trunk.size
 
 
 def chunk_start(prompt: Sequence[int], preamble: int, chunk: int) -> int:

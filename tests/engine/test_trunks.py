@@ -77,9 +77,18 @@ def test_samples_of_one_prompt_evaluate_it_once() -> None:
 
 
 def test_a_prompt_that_nobody_shares_is_not_kept() -> None:
-    streams = ListStreams(width=2)
-    run([Generate(key, prompt(key), 5, (Free(3),)) for key in range(4)], streams)
-    assert streams.held[3] == []
+    class Unsaved(ListStreams):
+        def save(self, stream: int) -> bytearray:
+            raise AssertionError("nothing is shared")
+
+    run([Generate(key, prompt(key), 5, (Free(3),)) for key in range(4)], Unsaved(width=2))
+
+
+def test_beginnings_that_are_complete_at_the_same_step_are_all_kept_as_they_are() -> None:
+    requests = [branch(key, (*PREFIX, 20 + key), len(PREFIX), number=key % 3) for key in range(9)]
+    outlet = run(requests, ListStreams(width=4))
+    for request in requests:
+        assert said(outlet, request.key) == alone(request)
 
 
 def test_a_longer_beginning_is_cut_back_and_a_shorter_one_walked_on() -> None:
