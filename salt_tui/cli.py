@@ -207,7 +207,7 @@ def run(
         _refuse_in_app({"--json": json_output})
         from salt_tui.app.launch import open_app
 
-        return open_app(database, request)
+        return open_app(database, lambda desk: desk.runs.begin(request))
     return run_new(request, database, display.value if display else None, json_output=json_output)
 
 
@@ -231,9 +231,9 @@ def resume(
                 "--json": json_output,
             }
         )
-        from salt_tui.app.launch import open_app
+        from salt_tui.app.launch import open_on_stored_run
 
-        return open_app(database, resume=run)
+        return open_on_stored_run(database, run)
     from salt_tui.commands.run import run_again
 
     return run_again(

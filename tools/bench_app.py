@@ -26,7 +26,8 @@ from statistics import median
 from textual.pilot import Pilot
 
 from salt_tui.app.application import SaltApp
-from salt_tui.palette import DrawingMode
+from salt_tui.app.messages import OpenRun
+from salt_tui.palette import DrawingMode, Look
 from salt_tui.runner.request import EngineOptions, RunRequest
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import (
@@ -300,9 +301,9 @@ def _rest(terminal: TerminalDriver, random: Random) -> None:
 
 async def keys_inside(app: SaltApp, pilot: Pilot[int], rounds: int) -> None:
     """What keys cost the screen's thread on a run of `LARGE` atoms, drawing included."""
-    app.open_run(1)
+    app.post_message(OpenRun(1))
     begun = time.monotonic()
-    session = app.session
+    session = app.desk.runs.shown
     assert session is not None
     while session.reading:
         await pilot.pause(0.05)
@@ -325,7 +326,7 @@ async def keys_inside(app: SaltApp, pilot: Pilot[int], rounds: int) -> None:
 
 async def lateness_inside(app: SaltApp, pilot: Pilot[int]) -> None:
     """How late the event loop is while the bundled model decodes on all cores."""
-    session = app.session
+    session = app.desk.runs.shown
     assert session is not None
     while session.state.map.last() is None:
         await pilot.pause(0.05)
@@ -345,7 +346,8 @@ async def lateness_inside(app: SaltApp, pilot: Pilot[int]) -> None:
 
 def inside(database: Path, act: Callable[[SaltApp, Pilot[int]], object], request: RunRequest | None = None) -> None:
     """Run a scenario in an app without a terminal."""
-    app = SaltApp(database, request, DrawingMode.COLOUR)
+    first = None if request is None else lambda desk: desk.runs.begin(request)
+    app = SaltApp(database, Look(DrawingMode.COLOUR), first)
 
     async def run() -> None:
         async with app.run_test(size=(120, 40)) as pilot:

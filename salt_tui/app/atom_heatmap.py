@@ -20,7 +20,7 @@ from textual.strip import Strip
 from salt_tui.app.answer_cells import AnswerCells, UnitCells
 from salt_tui.app.atom_map import AtomMap, MapRow, Place
 from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, LINE_END
-from salt_tui.palette import GLYPHS, GROUP, DrawingMode, draw_cell
+from salt_tui.palette import GLYPHS, GROUP, DrawingMode, Look, draw_cell
 from salt_tui.visible_text import visible
 
 LEFT = 7
@@ -41,7 +41,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
 
     Attributes:
         map: what is shown.
-        mode: how cells are drawn.
+        look: how cells are drawn.
         cursor_moved: is called when the cursor stands on another unit, or on none, and when following begins or ends; a
             message would come a frame later.
         following: whether the newest row stays in view.
@@ -69,11 +69,11 @@ class AtomHeatmap(ScrollView, can_focus=True):
 
     following: reactive[bool] = reactive(True)
 
-    def __init__(self, atom_map: AtomMap, mode: DrawingMode, *, id: str | None = None) -> None:
+    def __init__(self, atom_map: AtomMap, look: Look, *, id: str | None = None) -> None:
         """Show a map."""
         super().__init__(id=id)
         self.map = atom_map
-        self._mode = mode
+        self._look = look
         self.cursor_moved: Callable[[], None] = lambda: None
         self._cursor: tuple[int, int] | None = None  # generation and unit; numbers of answers change on resume
         # Unit, granularity, function; rank from 0, and of how many.
@@ -86,13 +86,13 @@ class AtomHeatmap(ScrollView, can_focus=True):
     # --- what others ask and say --------------------------------------------------------------------------------
 
     @property
-    def mode(self) -> DrawingMode:
+    def look(self) -> Look:
         """How cells are drawn."""
-        return self._mode
+        return self._look
 
-    @mode.setter
-    def mode(self, mode: DrawingMode) -> None:
-        self._mode = mode
+    @look.setter
+    def look(self, look: Look) -> None:
+        self._look = look
         self._segments.clear()
         self.refresh()
 
@@ -239,7 +239,9 @@ class AtomHeatmap(ScrollView, can_focus=True):
         cells = self.map.cells(row.answer)
         segments: list[Segment] = []
         since_gap = 0
-        for unit, gap, step in zip(row.units, row.gaps, self.map.steps(row.answer, row.units), strict=True):
+        for unit, gap, step in zip(
+            row.units, row.gaps, self.map.steps(row.answer, row.units, self._look.steps), strict=True
+        ):
             if gap:
                 segments.append(_GAPS[gap])
                 since_gap = 0
@@ -261,13 +263,13 @@ class AtomHeatmap(ScrollView, can_focus=True):
     def _segment(self, status: str, step: int | None) -> Segment:
         segment = self._segments.get((status, step))
         if segment is None:
-            glyph, style = draw_cell(self._mode, status, step)
+            glyph, style = draw_cell(self._look, status, step)
             segment = self._segments[status, step] = Segment(glyph, Style.parse(style))
         return segment
 
     def _cursor_style(self, style: Style | None) -> Style:
         """Stand out by weight and reversal, in every mode; a reversed cell is underlined and turned back."""
-        if self._mode is DrawingMode.COLOUR:
+        if self._look.mode is DrawingMode.COLOUR:
             return Style.parse("bold black on white")
         turned = style is not None and bool(style.reverse)
         return (style or Style()) + Style(reverse=not turned, bold=True, underline=True)
@@ -275,7 +277,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
     # --- the cursor ---------------------------------------------------------------------------------------------
 
     def go_to(self, place: Place | None) -> None:
-        """Put the cursor on a unit, bring it into view and stop following; None does nothing but ring no bell."""
+        """Put the cursor on a unit, bring it into view and stop following; None is ignored."""
         if place is None:
             return
         self.following = False

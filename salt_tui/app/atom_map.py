@@ -19,7 +19,7 @@ from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, KINDS, STATUS_CODES, A
 from salt_tui.app.row_flow import gaps
 from salt_tui.app.shade_scale import SHADE_SCALES
 from salt_tui.measure.surest_wrong import surest_wrong
-from salt_tui.palette import GROUP, SHADES
+from salt_tui.palette import GROUP
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 
 _CACHED_ANSWERS = 256
@@ -147,12 +147,11 @@ class AtomMap:
         """Return the units of an answer at the present granularity."""
         return self.answers[answer].units[self._kind]
 
-    def steps(self, answer: int, units: range) -> list[int | None]:
-        """Return the shades 0..7 of neighbouring units, None without a confidence."""
+    def steps(self, answer: int, units: range, count: int) -> list[int | None]:
+        """Return which of ``count`` steps of confidence neighbouring units have, from 0; None without a confidence."""
         place = SHADE_SCALES[self._function].place
-        darkest = len(SHADES) - 1
         return [
-            None if math.isnan(value) else min(int(place(value) * len(SHADES)), darkest)
+            None if math.isnan(value) else min(int(place(value) * count), count - 1)
             for value in self.cells(answer).column(units, COLUMNS[self._function])
         ]
 

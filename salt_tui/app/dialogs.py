@@ -29,6 +29,12 @@ def hanging(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
+def keep_printable(event: Input.Changed) -> None:
+    """Take characters out of a field that would reach the terminal as commands."""
+    if not event.value.isprintable():
+        event.input.value = "".join(filter(str.isprintable, event.value))
+
+
 class Question(ModalScreen[bool]):
     """Asks for a yes, y, or a no."""
 
@@ -76,6 +82,10 @@ class LineOfInput(ModalScreen[str | None]):
             if self._problem:
                 yield Static(f"! {visible(self._problem)}", markup=False, classes="wrong")
             yield Static(f"{visible(self._hint)}   enter accepts, escape leaves", markup=False, classes="window-keys")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Drop what was pasted and cannot be shown."""
+        keep_printable(event)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Close with the text."""

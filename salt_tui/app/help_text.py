@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, LINE_END
-from salt_tui.palette import ANSI_SHADES, GLYPHS, SHADES, DrawingMode
+from salt_tui.palette import BLOCKS, GLYPHS, DrawingMode, Look, Shading
 
 VERDICTS: dict[str, str] = {
     "correct": "equal to the reference at its place; more is better",
@@ -75,21 +75,22 @@ HALF = 34
 """Cells of a key and its words where two stand in a row."""
 
 
-def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str]]]], mode: DrawingMode, keys_file: str) -> str:
-    """Return the whole text.
+def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str]]]], look: Look, keys_file: str) -> str:
+    """Return the whole text: the keys of this screen first, what marks and numbers mean after them.
 
     Args:
         keys: groups of (key, what it does).
-        mode: how cells are drawn.
+        look: how cells are drawn.
         keys_file: where keys can be changed.
     """
-    lines = ["Marks", *(f"  {GLYPHS[name]}  {name}: {words}" for name, words in VERDICTS.items())]
-    lines += ["Shades", *(f"  {line}" for line in shade_lines(mode))]
-    lines += ["Numbers", *(f"  {name}: {what} {direction}" for name, (what, direction) in NUMBERS.items())]
-    lines += [f"  {INTERVALS}", "Rows", *(f"  {line}" for line in ROWS)]
+    lines: list[str] = []
     for title, entries in (*keys, ("In every window", TEXTUAL_KEYS)):
         lines += [title, *_in_pairs([f"{key:<9} {what}" for key, what in entries])]
-    lines += [f"Keys are changed in {keys_file}, by the names that K lists."]
+    lines += [f"Keys are changed in {keys_file}, by the names that K lists.", ""]
+    lines += ["Marks", *(f"  {GLYPHS[name]}  {name}: {words}" for name, words in VERDICTS.items())]
+    lines += ["Colours", *(f"  {line}" for line in shade_lines(look))]
+    lines += ["Numbers", *(f"  {name}: {what} {direction}" for name, (what, direction) in NUMBERS.items())]
+    lines += [f"  {INTERVALS}", "Rows", *(f"  {line}" for line in ROWS)]
     return "\n".join(lines)
 
 
@@ -121,20 +122,22 @@ def _in_pairs(entries: Sequence[str]) -> list[str]:
     return rows if left is None else [*rows, f"  {left}"]
 
 
-def shade_lines(mode: DrawingMode) -> list[str]:
-    """Explain the shades of a mode, with the range of each step."""
-    steps = len(SHADES)
-    if mode is DrawingMode.COLOUR:
-        return [
-            "The background says how sure the model was: dark blue is unsure, bright yellow is sure.",
-            f"Each of the {steps} steps is {1 / steps:.3f} wide; f chooses the function, v the colours of the map.",
-        ]
-    if mode is DrawingMode.ANSI:
-        return [
-            f"A right atom is a block: {ANSI_SHADES[0]} unsure, {ANSI_SHADES[1:4]} between, {ANSI_SHADES[4]} sure.",
-            "Another shows its verdict: thin unsure, bold between, reversed sure; a third of the scale each.",
-        ]
-    return [
-        f"A digit from 0 (unsure) to {steps - 1} (sure) in steps of {1 / steps:.3f} stands for an atom.",
-        "One that is not right is reversed; missing and redundant ones are underlined too.",
-    ]
+def shade_lines(look: Look) -> list[str]:
+    """Explain what the colour of a cell says."""
+    step = f"Each of the {look.steps} steps is {1 / look.steps:.3g} wide"
+    keys = "f chooses the function, v what colours say, V a dark or light ground"
+    if look.shading is Shading.GLYPHS:
+        return [f"Cells show their mark alone; {keys}."]
+    if look.shading is Shading.STRENGTH:
+        says = {
+            DrawingMode.COLOUR: "The ground says how sure the model was: dark blue is unsure, bright yellow is sure.",
+            DrawingMode.ANSI: f"A right atom is a block, {BLOCKS[0]} unsure to {BLOCKS[-1]} sure; others turn if sure.",
+            DrawingMode.PLAIN: f"A digit from 0, unsure, to {look.steps - 1}, sure; bold where it is not right.",
+        }
+    else:
+        says = {
+            DrawingMode.COLOUR: "Blue is right, orange is not; the stronger the colour, the surer the model was.",
+            DrawingMode.ANSI: f"Right is a blue block, {BLOCKS[0]} unsure to {BLOCKS[-1]} sure; an error turns yellow.",
+            DrawingMode.PLAIN: "A cell is reversed where the model was sure.",
+        }
+    return [says[look.mode], f"{step}; {keys}."]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
@@ -20,16 +19,15 @@ from salt_tui.app.answer_cells import KINDS
 from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.atom_map import AtomMap
 from salt_tui.app.atom_sentence import fit, heading, sentence
+from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import Question
-from salt_tui.app.key_footer import KeyFooter
+from salt_tui.app.framed_screen import FramedScreen
+from salt_tui.app.messages import ExportRuns, ResumeRun, ShowScreen
 from salt_tui.app.run_session import RunSession
-from salt_tui.app.size_cover import SizeCover
+from salt_tui.app.runs_state import why_not
 from salt_tui.measure.running import Measured
-from salt_tui.palette import SHADES, DrawingMode, draw_cell
+from salt_tui.palette import DrawingMode, Look, draw_cell
 from salt_tui.visible_text import visible
-
-if TYPE_CHECKING:
-    from salt_tui.app.application import SaltApp
 
 FRAMES_PER_SECOND = 30
 TICKS_WHILE_COMPUTING = 3
@@ -57,7 +55,7 @@ class Legend(Widget):
         """Start without words."""
         super().__init__(id="legend")
         self.words = ("", "", "")
-        self.mode = DrawingMode.COLOUR
+        self.look = Look(DrawingMode.COLOUR)
 
     @property
     def room(self) -> int:
@@ -65,13 +63,12 @@ class Legend(Widget):
         return self.size.width - 1 - sum(segment.cell_length for segment in self._shades())
 
     def _shades(self) -> list[Segment]:
-        """Return the cells of a right atom from unsure to sure, and of a wrong one where it is drawn otherwise."""
-        shown = [draw_cell(self.mode, "correct", step) for step in range(len(SHADES))]
-        if self.mode is DrawingMode.COLOUR:
-            shown = [(" ", style) for _, style in shown]
-        elif self.mode is DrawingMode.ANSI:
-            wrong = (draw_cell(self.mode, "wrong", step) for step in range(len(SHADES)))
-            shown += [(" ", "none"), *dict.fromkeys(wrong)]
+        """Return the cells of a right atom from unsure to sure, and of a wrong one."""
+        shown = [
+            *dict.fromkeys(draw_cell(self.look, "correct", step) for step in range(self.look.steps)),
+            (" ", "none"),
+            *dict.fromkeys(draw_cell(self.look, "wrong", step) for step in range(self.look.steps)),
+        ]
         return [Segment(glyph, Style.parse(style)) for glyph, style in shown]
 
     def render_line(self, y: int) -> Strip:
@@ -84,9 +81,11 @@ class Legend(Widget):
         return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
 
 
-class LiveScreen(Screen[None]):
+class LiveScreen(FramedScreen):
     """Shows a `RunSession`."""
 
+    NAME = "live"
+    WIDGETS = (AtomHeatmap,)
     HELP = "A run while it is computed, or as it was stored."
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -101,7 +100,10 @@ class LiveScreen(Screen[None]):
         Binding("r", "resume", "Resume", id="live.resume"),
         Binding("e", "export", "Export", id="live.export"),
         Binding("y", "copy", "Copy", tooltip="Copy the sentence", id="live.copy"),
-        Binding("escape", "app.leave_live", "Back", tooltip="Close the log, or Runs", id="live.back"),
+        Binding("escape", "back", "Back", tooltip="Close the log, or Runs", id="live.back"),
+        # Reached where the key's own action can do nothing now.
+        Binding("r", "say_why_not('resume')", "Why nothing is resumed", id="why.live_not_resumed"),
+        Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.live_not_stopped"),
     ]
     FOOTER = (
         "live.pause", "live.cancel_run", "live.resume", "live.task", "map.next_wrong", "app.runs", "live.export",
@@ -109,9 +111,10 @@ class LiveScreen(Screen[None]):
         "live.copy",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, desk: Desk) -> None:
         """Start without a run."""
-        super().__init__()
+        super().__init__(desk)
+        desk.load()
         self._session: RunSession | None = None
         self._sentence = ""
         self._texts: dict[str, str] = {}
@@ -124,36 +127,29 @@ class LiveScreen(Screen[None]):
         self._settled = False
         self._drawn: Measured | None = None
 
-    @property
-    def salt(self) -> SaltApp:
-        """The app."""
-        return cast("SaltApp", self.app)
-
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """Lay the parts out."""
         yield Static(id="title", markup=False)
         yield Static(id="tasks", markup=False)
         yield Legend()
-        yield AtomHeatmap(AtomMap(), self.salt.mode, id="map")
+        yield AtomHeatmap(AtomMap(), self.desk.look, id="map")
         yield Static(id="unit", markup=False)
         yield Static(id="sentence", markup=False)
         yield Static(id="log", markup=False)
         yield Static(id="metrics", markup=False)
-        yield KeyFooter(self.FOOTER)
-        yield SizeCover()
 
     def on_mount(self) -> None:
         """Begin to pull."""
         self.query_one("#log").display = False
         self.map.cursor_moved = self._cursor_moved
         self.map.focus()
-        self.salt.mode_changed.subscribe(self, self._take_mode)
         self.set_interval(1 / FRAMES_PER_SECOND, self._pull)
         self.set_interval(1 / NUMBERS_PER_SECOND, self._count)
         self._pull()
 
-    def _take_mode(self, mode: DrawingMode) -> None:
-        self.map.mode = mode
+    def look_changed(self) -> None:
+        """Draw the cells with another look."""
+        self.map.look = self.desk.look
         self.redraw()
 
     @property
@@ -165,19 +161,19 @@ class LiveScreen(Screen[None]):
 
     def _pull(self) -> None:
         """Take what has come; draw it when this screen is in front."""
-        session = self.salt.session
+        session = self.desk.runs.shown
         if session is not self._session:
             self._show_session(session)
-        computing = self.salt.computing
+        computing = self.desk.runs.computed
         if computing is not None and computing is not session:
             for message in computing.pull().messages:
                 name = "the run" if computing.run is None else f"run {computing.run}"
-                self.salt.say(f"{name}: {message}", severity="warning")
+                self.say(f"{name}: {message}", "warning")
         if session is None:
             return
         changes = session.pull()
         for message in changes.messages:
-            self.salt.say(message, severity="warning")
+            self.say(message, "warning")
         self._changed |= changes.generations | changes.counted
         self._progressed = self._progressed or changes.progress
         self._measure_when_settled(session)
@@ -220,7 +216,7 @@ class LiveScreen(Screen[None]):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.salt.resume_run(run, allow_environment_change=True)
+                self.post_message(ResumeRun(run, allow_environment_change=True))
 
         self._draw_title()  # the window keeps this screen from being drawn
         question = f"Resume run {run} in another environment?"
@@ -256,6 +252,7 @@ class LiveScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Draw what was missed."""
+        super().on_screen_resume()
         self._stale = True
 
     # --- drawing ------------------------------------------------------------------------------------------------
@@ -304,14 +301,14 @@ class LiveScreen(Screen[None]):
     def _draw_legend(self) -> None:
         session = self._session
         legend = self.query_one(Legend)
-        before = legend.words, legend.mode
-        legend.mode = self.salt.mode
+        before = legend.words, legend.look
+        legend.look = self.desk.look
         legend.words = (
             ("", "", "")
             if session is None
             else live_lines.legend_words(session.state, self.map.following, session.reading, legend.room)
         )
-        if before != (legend.words, legend.mode):
+        if before != (legend.words, legend.look):
             legend.refresh()
 
     def _draw_numbers(self) -> None:
@@ -428,20 +425,35 @@ class LiveScreen(Screen[None]):
         log.display = not log.display
         self._draw_log()
 
+    def action_back(self) -> None:
+        """Close the log; go to the list of runs where it is closed."""
+        if self.query_one("#log").display:
+            self.action_log()
+        else:
+            self.post_message(ShowScreen("runs"))
+
+    def action_say_why_not(self, what: str) -> None:
+        """Say why the run is not resumed or not stopped."""
+        session = self._session
+        if session is None or session.run is None:
+            self.say("no run is open")
+        else:
+            self.say(why_not(what, session.run, session.state.phase))
+
     def action_cancel_answer(self) -> None:
         """Cancel the answer under the cursor."""
         session, cursor = self._session, self.map.cursor
         if session is None:
             return
         if cursor is None:
-            self.salt.say("x cancels the answer under the cursor: choose one with the arrows")
+            self.say("x cancels the answer under the cursor: choose one with the arrows")
             return
         answer = session.state.map.answers[cursor.answer]
         if session.cancel_answer(answer.generation):
-            self.salt.say(f"answer {answer.position + 1} of {answer.task} is being cancelled")
+            self.say(f"answer {answer.position + 1} of {answer.task} is being cancelled")
         else:
             status = answer.status.replace("_", " ")
-            self.salt.say(f"answer {answer.position + 1} of {answer.task} is not being written: it is {status}")
+            self.say(f"answer {answer.position + 1} of {answer.task} is not being written: it is {status}")
 
     def action_cancel_run(self) -> None:
         """Stop the run after asking."""
@@ -458,15 +470,15 @@ class LiveScreen(Screen[None]):
     def action_resume(self) -> None:
         """Go on with the run that is shown."""
         if self._session is not None and self._session.run is not None and self._session.resumable:
-            self.salt.resume_run(self._session.run)
+            self.post_message(ResumeRun(self._session.run))
 
     def action_export(self) -> None:
         """Export the run that is shown."""
         if self._session is not None and self._session.run is not None:
-            self.salt.export(self._session.run)
+            self.post_message(ExportRuns((self._session.run,)))
 
     def action_copy(self) -> None:
         """Copy the sentence about the unit under the cursor."""
         if self._sentence:
             self.app.copy_to_clipboard(self._sentence)
-            self.salt.say("the sentence was copied")
+            self.say("the sentence was copied")

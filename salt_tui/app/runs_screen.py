@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.widgets import DataTable, Input, Static
 from textual.worker import get_current_worker
 
 from salt_tui.app import runs_state
 from salt_tui.app.atom_sentence import fit
+from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import Question
-from salt_tui.app.key_footer import KeyFooter
-from salt_tui.app.size_cover import SizeCover
+from salt_tui.app.framed_screen import FramedScreen
+from salt_tui.app.messages import ExportRuns, OpenRun, ResumeRun, RunsDeleted
 from salt_tui.app.terminal import DESIGN_HEIGHT
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE
 from salt_tui.store.results import RunListing
 from salt_tui.visible_text import visible
-
-if TYPE_CHECKING:
-    from salt_tui.app.application import SaltApp
 
 DETAIL_ROWS = 2
 """As in the stylesheet; one where the terminal is lower than the design."""
@@ -45,9 +42,11 @@ class RunTable(DataTable[Text]):
         return True if action != "select_cursor" or self.row_count else None
 
 
-class RunsScreen(Screen[None]):
+class RunsScreen(FramedScreen):
     """The list."""
 
+    NAME = "runs"
+    WIDGETS = (RunTable,)
     AUTO_FOCUS = "#runs"
     HELP = "Stored runs, newest first: enter opens one, slash filters, d deletes after asking."
 
@@ -57,33 +56,29 @@ class RunsScreen(Screen[None]):
         Binding("e", "export", "Export", id="runs.export"),
         Binding("d", "delete", "Delete", id="runs.delete"),
         Binding("escape", "leave_filter", "Leave", tooltip="Leave the filter", id="runs.leave_filter"),
+        # Reached where the key's own action can do nothing now.
+        Binding("r", "say_why_not('resume')", "Why nothing is resumed", id="why.runs_not_resumed"),
+        Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.runs_not_stopped"),
     ]
     FOOTER = (
         "runs.open", "runs.leave_filter", "runs.filter", "runs.resume", "runs.export", "app.setup", "app.live",
         "runs.delete",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, desk: Desk) -> None:
         """Start with an empty list."""
-        super().__init__()
+        super().__init__(desk)
         self._runs: list[RunListing] = []
         self._shown: list[RunListing] = []
         self._widths: dict[str, int] = {}
         self._read = False
 
-    @property
-    def salt(self) -> SaltApp:
-        """The app."""
-        return cast("SaltApp", self.app)
-
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """Lay the parts out."""
         yield Static(" reading …", id="runs-title", markup=False)
         yield Input(placeholder="filter: words of model, task, level or state", compact=True, id="filter")
         yield RunTable(id="runs", cursor_type="row", zebra_stripes=False, cell_padding=0)
         yield Static(id="run-details", markup=False)
-        yield KeyFooter(self.FOOTER)
-        yield SizeCover()
 
     def on_mount(self) -> None:
         """Begin in the table."""
@@ -100,6 +95,7 @@ class RunsScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Read when the screen is shown, each time: a run may have begun or ended."""
+        super().on_screen_resume()
         self.read_runs()
 
     @property
@@ -110,10 +106,10 @@ class RunsScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="runs", exit_on_error=False)
     def read_runs(self) -> None:
         """Read the list beside the screen; a million atoms take a second to count."""
-        with failures_told(self.salt, self._take_failure):
+        with failures_told(self.app, self._take_failure):
             runs: list[RunListing] = []
-            if self.salt.database.exists():
-                with open_queries(self.salt.database) as queries:
+            if self.desk.database.exists():
+                with open_queries(self.desk.database) as queries:
                     runs = queries.list_runs()
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._take, runs)
@@ -181,7 +177,7 @@ class RunsScreen(Screen[None]):
     def on_data_table_row_selected(self) -> None:
         """Open the run (enter or a click on its row)."""
         if self.chosen is not None:
-            self.salt.open_run(self.chosen.run)
+            self.post_message(OpenRun(self.chosen.run))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Grey out what cannot be done with the run under the cursor."""
@@ -207,24 +203,37 @@ class RunsScreen(Screen[None]):
     def action_resume(self) -> None:
         """Resume the run under the cursor."""
         if self.chosen is not None:
-            self.salt.resume_run(self.chosen.run)
+            self.post_message(ResumeRun(self.chosen.run))
 
     def action_export(self) -> None:
         """Export the run under the cursor."""
         if self.chosen is not None:
-            self.salt.export(self.chosen.run)
+            self.post_message(ExportRuns((self.chosen.run,)))
+
+    def action_say_why_not(self, what: str) -> None:
+        """Say why the run under the cursor is not resumed or not stopped."""
+        chosen = self.chosen
+        if chosen is None:
+            self.say("no run is chosen")
+        elif what == "stop" and self._is_computed_here(chosen.run):
+            self.say(f"2 shows run {chosen.run}, X stops it there")
+        else:
+            self.say(runs_state.why_not(what, chosen.run, chosen.state))
+
+    def _is_computed_here(self, run: int) -> bool:
+        progress = self.desk.runs.progress() if self.desk.loaded else None
+        return progress is not None and progress.run == run
 
     def action_delete(self) -> None:
         """Delete the run under the cursor after asking."""
         run = self.chosen
         if run is None:
             return
-        computing = self.salt.computing
-        if computing is not None and computing.computing and computing.run == run.run:
-            self.salt.say(f"run {run.run} is being computed here: stop it first (2, then X)", severity="warning")
+        if self._is_computed_here(run.run):
+            self.say(f"run {run.run} is being computed here: stop it first (2, then X)", "warning")
             return
         if run.state == "running":
-            self.salt.say(f"run {run.run} is being computed by another process: stop it there", severity="warning")
+            self.say(f"run {run.run} is being computed by another process: stop it there", "warning")
             return
 
         def delete(answer: bool | None) -> None:
@@ -236,7 +245,7 @@ class RunsScreen(Screen[None]):
     @work(thread=True, group="delete", exit_on_error=False)
     def delete_run(self, run: int) -> None:
         """Delete beside the screen."""
-        with failures_told(self.salt, self.salt.say_error):
-            runs_state.delete(self.salt.database, run)
-            self.app.call_from_thread(self.salt.forget_run, run)
+        with failures_told(self.app, self.say_error):
+            runs_state.delete(self.desk.database, run)
+            self.post_message(RunsDeleted((run,)))
         self.app.call_from_thread(self.read_runs)

@@ -7,39 +7,38 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Button, Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
+from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import LineOfInput, TextToRead
-from salt_tui.app.key_footer import KeyFooter
+from salt_tui.app.framed_screen import FramedScreen
+from salt_tui.app.messages import ResumeRun, StartRun
 from salt_tui.app.option_cursor import VisibleCursorList
 from salt_tui.app.settings import NUMBER_FIELDS, Choices, load_choices, save_choices
-from salt_tui.app.size_cover import SizeCover
+from salt_tui.app.setup_offer import Offer
 from salt_tui.app.task_list import TaskList
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.visible_text import visible
 from tasks.task import DIFFICULTIES, METHODS
 
-if TYPE_CHECKING:
-    from salt_tui.app.application import SaltApp
-    from salt_tui.app.setup_state import Offer
-
 ESTIMATE_AFTER = 0.4
 """Seconds without a change before the cost is estimated anew."""
 
 
-class SetupScreen(Screen[None]):
+class SetupScreen(FramedScreen):
     """The form."""
 
+    NAME = "setup"
+    WIDGETS = (TaskList,)
     AUTO_FOCUS = "#models"
     HELP = "Choose what to evaluate. Tab goes from part to part, space marks a task, ctrl+r starts."
 
@@ -57,19 +56,14 @@ class SetupScreen(Screen[None]):
         "setup.all_tasks", "setup.model_file",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, desk: Desk) -> None:
         """Start from the last choices."""
-        super().__init__()
+        super().__init__(desk)
         self._offer: Offer | None = None
         self._choices = load_choices()
         self._estimates = 0
         self._looked = False
         self._files = [self._choices.model]  # what models.toml does not name of these is listed as a file
-
-    @property
-    def salt(self) -> SaltApp:
-        """The app."""
-        return cast("SaltApp", self.app)
 
     @property
     def tasks(self) -> TaskList:
@@ -78,11 +72,11 @@ class SetupScreen(Screen[None]):
 
     # --- layout -------------------------------------------------------------------------------------------------
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """Lay the form out."""
         choices = self._choices
         yield Static(" salt-tui", id="setup-title", markup=False)
-        yield Static(" Model", classes="part", markup=False)
+        yield Static(" Model", classes="part", id="models-title", markup=False)
         yield VisibleCursorList(id="models", compact=True, markup=False)
         yield Static(" Tasks", classes="part", id="tasks-title", markup=False)
         yield TaskList(id="task-list")
@@ -97,8 +91,6 @@ class SetupScreen(Screen[None]):
         with Horizontal(id="buttons"):
             yield Button("Start", id="start", compact=True)
             yield Button("Resume", id="resume", compact=True, disabled=True)
-        yield KeyFooter(self.FOOTER)
-        yield SizeCover()
 
     def _select(self, name: str, title: str, values: tuple[str, ...], value: str) -> ComposeResult:
         with Vertical(classes="field"):
@@ -119,16 +111,17 @@ class SetupScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Look again: a run may have ended."""
+        super().on_screen_resume()
         if self._looked:
             self.look_around()
 
     @work(thread=True, exclusive=True, group="offer", exit_on_error=False)
     def look_around(self) -> None:
         """Look for models and stored runs."""
-        with failures_told(self.salt, self._show_problem):
+        with failures_told(self.app, self._show_problem):
             from salt_tui.app import setup_state
 
-            offer = setup_state.look_around(self.salt.database, tuple(self._files))
+            offer = setup_state.look_around(self.desk.database, tuple(self._files))
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._show_offer, offer)
 
@@ -138,26 +131,24 @@ class SetupScreen(Screen[None]):
         self._say_cost(f"! {visible(line)}", wrong=True)
 
     def _show_offer(self, offer: Offer) -> None:
-        from salt_tui.app import setup_state
-
         begun_with = self._choices  # filling the lists below moves their cursors and marks
         self._offer = None
         self._looked = True
         models = self.query_one("#models", OptionList)
         models.clear_options()
-        names = [row.name for row in offer.models]
-        models.add_options(
-            Option(Content(setup_state.model_line(row)), str(number)) for number, row in enumerate(offer.models)
-        )
+        names = [model.name for model in offer.models]
+        models.add_options(Option(Content(model.line), str(number)) for number, model in enumerate(offer.models))
         models.highlighted = names.index(begun_with.model) if begun_with.model in names else None
         if not self.tasks.names:
-            self.tasks.fill([(task.name, task.description) for task in offer.tasks], begun_with.tasks)
+            self.tasks.fill(offer.tasks, begun_with.tasks)
+        beside = f"   ! {visible(offer.models_problem)}" if offer.models_problem else ""
+        self.query_one("#models-title", Static).update(f" Model{beside}")
         resume = self.query_one("#resume", Button)
         resume.disabled = not offer.unfinished
         run = offer.unfinished[0] if offer.unfinished else None
-        resume.label = Content(f"Resume run {run.run} ({run.answers_done}/{run.answers})" if run else "Resume")
+        resume.label = Content(f"Resume run {run.run} ({run.done}/{run.answers})" if run else "Resume")
         resume.refresh(layout=True)
-        place = visible(str(self.salt.database), 50)
+        place = visible(str(self.desk.database), 50)
         runs = f"{offer.runs} run{'' if offer.runs == 1 else 's'} in {place}"
         self.query_one("#setup-title", Static).update(f" salt-tui   {runs}")
         self._choices = begun_with
@@ -247,8 +238,8 @@ class SetupScreen(Screen[None]):
         """Estimate the cost beside the screen."""
         from salt_tui.app import setup_state
 
-        with failures_told(self.salt, lambda line: self._show_estimate(line, number)):
-            words = setup_state.estimate(choices, self.salt.database)
+        with failures_told(self.app, lambda line: self._show_estimate(line, number)):
+            words = setup_state.estimate(choices, self.desk.database)
             self.app.call_from_thread(self._show_estimate, words, number)
 
     def _show_estimate(self, words: str, number: int) -> None:
@@ -292,20 +283,18 @@ class SetupScreen(Screen[None]):
 
     def action_start(self) -> None:
         """Start what was chosen."""
-        from salt_tui.app import setup_state
-
         choices = self._choices = self.read_choices()
         if self._problem() is not None:
             self._changed()  # it stands above the buttons, and at the field
             self.app.bell()
             return
         save_choices(choices)
-        self.salt.start_run(setup_state.make_request(choices))
+        self.post_message(StartRun(choices))
 
     def action_resume(self) -> None:
         """Resume the newest unfinished run."""
         if self._offer is not None and self._offer.unfinished:
-            self.salt.resume_run(self._offer.unfinished[0].run)
+            self.post_message(ResumeRun(self._offer.unfinished[0].run))
 
     def action_model_file(self) -> None:
         """Ask for the path of a model that models.toml does not name."""
@@ -322,12 +311,12 @@ class SetupScreen(Screen[None]):
         if self.is_active:  # the user may have gone on, or opened another window
             self._ask_for_model(path, problem)
         else:
-            self.salt.say_error(problem)
+            self.say_error(problem)
 
     @work(thread=True, exclusive=True, group="model", exit_on_error=False)
     def use_model(self, path: str) -> None:
         """Read the header of a model's file beside the screen and list it; ask again where it cannot be used."""
-        with failures_told(self.salt, lambda line: self._ask_again(path, line)):
+        with failures_told(self.app, lambda line: self._ask_again(path, line)):
             from salt_tui.app import setup_state
 
             row = setup_state.model_at(path)
@@ -341,14 +330,12 @@ class SetupScreen(Screen[None]):
 
     def action_explain(self) -> None:
         """Explain what is under the cursor: a model, or a task with an example."""
-        from salt_tui.app import setup_state
-
         if self._offer is not None and self.query_one("#models").has_focus:
             models = self.query_one("#models", OptionList)
             name = self._row(models.highlighted) if models.highlighted is not None else None
-            row = next((row for row in self._offer.models if row.name == name), None)
-            if row is not None:
-                self.app.push_screen(TextToRead(row.title, setup_state.model_details(row)))
+            model = None if name is None else self._offer.model(name)
+            if model is not None:
+                self.app.push_screen(TextToRead(model.title, model.details))
             return
         name = self.tasks.highlighted_name
         if name is not None:
@@ -357,7 +344,7 @@ class SetupScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="example", exit_on_error=False)
     def show_example(self, name: str, choices: Choices) -> None:
         """Draw an example beside the screen; some take a second."""
-        with failures_told(self.salt, self.salt.say_error):
+        with failures_told(self.app, self.say_error):
             from salt_tui.app import setup_state
 
             text = setup_state.task_example(name, choices)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.app.settings import NUMBER_FIELDS, Choices
+from salt_tui.app.setup_offer import Offer, OfferedModel, UnfinishedRun
 from salt_tui.display.run_view import clock
 from salt_tui.engine.engine import ContextError, ModelError, check_width
 from salt_tui.engine.models import ModelRegistry, ModelRow, list_models, load_registry, resolve_model
+from salt_tui.paths import user_models_file
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost
 from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
 from salt_tui.similar_names import message_of
@@ -24,26 +26,7 @@ from tasks.parameters import format_parameter, level_parameters
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS, conversation
 from tasks.registry import TASKS, get_task
-from tasks.task import ParameterError, Task
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What there is: tasks, models, and runs that can go on, newest first.
-
-    Attributes:
-        files: names of the rows of ``models`` that ``models.toml`` does not hold.
-        problem: why the database can be neither read nor made, None where it can.
-        models_problem: why nothing can be started, None where ``models.toml`` can be read.
-    """
-
-    tasks: tuple[Task, ...]
-    models: tuple[ModelRow, ...]
-    files: tuple[str, ...]
-    unfinished: tuple[RunListing, ...]
-    runs: int
-    problem: str | None
-    models_problem: str | None
+from tasks.task import ParameterError
 
 
 def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
@@ -51,17 +34,12 @@ def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
 
     Args:
         database: the file; it need not exist.
-        files: paths of models that ``models.toml`` need not name, shown first.
+        files: paths of models that ``models.toml`` need not name, shown before those that it names.
     """
-    models: list[ModelRow] = []
-    extra: list[str] = []
-    models_problem: str | None = None
-    try:
-        registry = load_registry()
-        extra = [name for name in dict.fromkeys(files) if name not in registry.entries]
-        models = [*(file_row(name, registry) for name in extra), *list_models(registry)]
-    except ModelError as error:
-        models_problem = str(error)
+    registry, models_problem = usable_registry()
+    extra = [name for name in dict.fromkeys(files) if name not in registry.entries]
+    rows = [*(file_row(name, registry) for name in extra), *list_models(registry)]
+    rows.sort(key=lambda row: not row.available)
     runs: list[RunListing] = []
     problem: str | None = None
     try:
@@ -73,8 +51,32 @@ def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
         problem = str(error)
     except OSError as error:
         problem = f"{database}: {error.strerror or error}"
-    unfinished = tuple(run for run in runs if run.state in RESUMABLE)
-    return Offer(tuple(TASKS.values()), tuple(models), tuple(extra), unfinished, len(runs), problem, models_problem)
+    return Offer(
+        tasks=tuple((task.name, task.description) for task in TASKS.values()),
+        models=tuple(offered(row) for row in rows),
+        unfinished=tuple(
+            UnfinishedRun(run.run, run.answers_done, run.answers) for run in runs if run.state in RESUMABLE
+        ),
+        runs=len(runs),
+        problem=problem,
+        models_problem=models_problem,
+    )
+
+
+def usable_registry() -> tuple[ModelRegistry, str | None]:
+    """Return the known models, and what is wrong with the user's own file, without which they are then read."""
+    try:
+        return load_registry(), None
+    except ModelError as error:
+        # The name of the file says which it is; its whole path would leave no room for the error.
+        return load_registry(user=Path(os.devnull)), str(error).replace(str(user_models_file()), "models.toml")
+
+
+def offered(row: ModelRow) -> OfferedModel:
+    """Return a model as the list shows it."""
+    return OfferedModel(
+        row.name, row.title, model_line(row), model_details(row), row.available, row.command, row.problem
+    )
 
 
 def file_row(name: str, registry: ModelRegistry) -> ModelRow:
@@ -86,17 +88,17 @@ def file_row(name: str, registry: ModelRegistry) -> ModelRow:
     return list_models(ModelRegistry(name, {name: entry}))[0]
 
 
-def model_at(name: str) -> ModelRow:
+def model_at(name: str) -> OfferedModel:
     """Describe the model that a user named, by its absolute path, or by its name where ``models.toml`` has it.
 
     Raises:
         ModelError: there is none, or its file cannot be used.
     """
-    registry = load_registry()
+    registry, _ = usable_registry()
     resolved = resolve_model(name, registry)
     if name in registry.entries:
-        return file_row(name, ModelRegistry(name, {name: registry.entries[name]}))
-    return file_row(str(resolved.path), registry)
+        return offered(file_row(name, ModelRegistry(name, {name: registry.entries[name]})))
+    return offered(file_row(str(resolved.path), registry))
 
 
 def model_line(row: ModelRow) -> str:
@@ -204,14 +206,12 @@ def whole_number(text: str) -> int | None:
 
 def problem_with(choices: Choices, offer: Offer | None) -> str | None:
     """Return one line that says why the choices cannot be started, None when they can."""
-    if offer is not None and offer.models_problem is not None:
-        return offer.models_problem
     if offer is not None and offer.problem is not None:
         return offer.problem
     if not choices.tasks:
         return "choose at least one task: space marks it, a marks all"
-    row = next((row for row in offer.models if row.name == choices.model), None) if offer else None
-    if row is not None and not row.available:
+    row = offer.model(choices.model) if offer is not None else None
+    if row is not None and not row.usable:
         if row.command:
             return f"{row.name} is not on this computer: e on the model says how to get it"
         return row.problem

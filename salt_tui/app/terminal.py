@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
 import sys
 import termios
 from collections.abc import Mapping
 
-from salt_tui.palette import DrawingMode
+from salt_tui.palette import DrawingMode, Look
 
 MINIMUM_WIDTH = 60
 MINIMUM_HEIGHT = 16
@@ -44,9 +43,21 @@ def terminal_is_there() -> bool:
     return True
 
 
-def drawing_mode(environment: Mapping[str, str] | None = None) -> DrawingMode:
-    """Choose how cells are drawn: without colours for ``NO_COLOR``, with what ``TERM`` and ``COLORTERM`` promise."""
-    environment = os.environ if environment is None else environment
+_LIGHT_GROUNDS = {"7", "15"}
+
+
+def terminal_look(environment: Mapping[str, str]) -> Look:
+    """Choose how cells are drawn.
+
+    ``NO_COLOR``, ``COLORTERM`` and ``TERM`` say how many colours there are; ``COLORFGBG``, which some terminals set,
+    says by the number of its last colour whether the ground is light.
+    """
+    light = environment.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_GROUNDS
+    return Look(drawing_mode(environment), light=light)
+
+
+def drawing_mode(environment: Mapping[str, str]) -> DrawingMode:
+    """Return how many colours there are: none with ``NO_COLOR``, else what ``TERM`` and ``COLORTERM`` promise."""
     if environment.get("NO_COLOR"):
         return DrawingMode.PLAIN
     if environment.get("COLORTERM", "").strip().lower() in {"truecolor", "24bit"}:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from textual.app import App
 from textual.worker import get_current_worker
 
 
 @contextmanager
-def failures_told(app: App[int], tell: Callable[[str], object]) -> Iterator[None]:
+def failures_told(app: App[Any], tell: Callable[[str], object]) -> Iterator[None]:
     """Give one line about any exception to ``tell``, called in the thread of the app; of a cancelled worker nothing.
 
     Without it the exception of a worker with ``exit_on_error=False`` is seen by nobody.

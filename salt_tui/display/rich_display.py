@@ -14,11 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from salt_tui.display.run_view import AnswerView, RunView, TaskView, clock
-from salt_tui.palette import GLYPHS, GROUP, SHADES, cell_style
+from salt_tui.palette import GLYPHS, GROUP, STRENGTHS, DrawingMode, Look, draw_cell
 from salt_tui.runner.events import RunEvent
 from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 8
+_LOOK = Look(DrawingMode.COLOUR)
 BAR_COLUMNS = 24
 """Columns of a task's progress bar, where there is room."""
 
@@ -132,10 +133,11 @@ def _so_far(task: TaskView) -> str:
 def legend(width: int) -> Text:
     """Explain the shades and as many marks as fit; the scale comes first, as nothing else on the screen explains it."""
     marks = [f"{glyph} {status} " for status, glyph in GLYPHS.items()]
-    roomy = sum(map(len, marks)) + len("p(max) 01") + len(SHADES) <= width
+    roomy = sum(map(len, marks)) + len("p(max) 0 1") + 2 * STRENGTHS <= width
     scale = Text("p(max) 0" if roomy else "p 0", style="dim")
-    for step in range(len(SHADES)):
-        scale.append(" ", style=cell_style("correct", (step + 0.5) / len(SHADES)))
+    for status in ("correct", "wrong") if roomy else ("correct",):
+        for step in range(STRENGTHS):
+            scale.append(*_cell(status, (step + 0.5) / STRENGTHS))
     scale.append("1")
     words = Text(no_wrap=True, overflow="crop")
     for mark in marks:
@@ -159,13 +161,17 @@ def answer_rows(answer: AnswerView, width: int) -> list[Text]:
                 atoms.append(Text(no_wrap=True, overflow="crop"))
                 gap = ""
             atoms[-1].append(gap)
-            atoms[-1].append(GLYPHS[status], style=cell_style(status, confidence))
+            atoms[-1].append(*_cell(status, confidence))
     end = _answer_end(answer)
     if atoms[-1].cell_len + end.cell_len > columns:
         atoms.append(Text(no_wrap=True, overflow="crop"))
     atoms[-1].append_text(end)
     heads = [head] + [" " * min(len(head), max(0, width - row.cell_len)) for row in atoms[1:]]
     return [Text(head, no_wrap=True, overflow="crop").append_text(row) for head, row in zip(heads, atoms, strict=True)]
+
+
+def _cell(status: str, confidence: float | None) -> tuple[str, str]:
+    return draw_cell(_LOOK, status, None if confidence is None else _LOOK.step(confidence))
 
 
 def _answer_end(answer: AnswerView) -> Text:

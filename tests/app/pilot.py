@@ -10,7 +10,8 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from salt_tui.app.application import SaltApp
-from salt_tui.palette import DrawingMode
+from salt_tui.app.run_session import RunSession
+from salt_tui.palette import DrawingMode, Look
 from salt_tui.runner.request import RunRequest
 
 Scenario = Callable[[SaltApp, Pilot[int]], Awaitable[None]]
@@ -24,18 +25,29 @@ def drive(
     size: tuple[int, int] = (80, 24),
 ) -> SaltApp:
     """Open the app, act, and return it after it was closed."""
-    app = SaltApp(database, request, mode)
+    first = None if request is None else lambda desk: desk.runs.begin(request)
+    app = SaltApp(database, Look(mode), first)
 
     async def run() -> None:
         async with app.run_test(size=size, notifications=True) as pilot:
             await pilot.pause()
             await scenario(app, pilot)
-            if app.computing is not None:
-                app.computing.stop()
-                app.computing.wait(5)
+            if (session := computed(app)) is not None:
+                session.stop()
+                session.wait(5)
 
     asyncio.run(run())
     return app
+
+
+def shown(app: SaltApp) -> RunSession | None:
+    """Return the run on the screen."""
+    return app.desk.runs.shown if app.desk.loaded else None
+
+
+def computed(app: SaltApp) -> RunSession | None:
+    """Return the run that is computed, or was."""
+    return app.desk.runs.computed if app.desk.loaded else None
 
 
 async def until(pilot: Pilot[int], condition: Callable[[], bool], seconds: float = 20.0) -> None:

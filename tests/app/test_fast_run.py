@@ -11,7 +11,7 @@ from salt_tui.app.application import SaltApp
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.runner.request import RunRequest
 from salt_tui.store.queries import open_queries
-from tests.app.pilot import drive, until
+from tests.app.pilot import drive, shown, until
 
 ATOMS = 300
 ANSWERS = 16
@@ -28,17 +28,17 @@ def test_every_atom_of_a_fast_run_is_shown(tmp_path: Path) -> None:
     database = tmp_path / "salt.db"
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        session = app.session
+        session = shown(app)
         assert session is not None
         await until(pilot, lambda: session.state.map.last() is not None, 40)
         while session.state.phase == "running":
             await pilot.pause(0.02)
         screen = app.screen
         assert isinstance(screen, LiveScreen)
-        shown = sum(len(answer.units["atom"]) for answer in session.state.map.answers)
+        drawn = sum(len(answer.units["atom"]) for answer in session.state.map.answers)
         with open_queries(database) as queries:
             stored = queries.unit_columns(1, "atom", ())
-        assert shown == len(stored.status) >= ATOMS * ANSWERS
+        assert drawn == len(stored.status) >= ATOMS * ANSWERS
         assert len(session.state.view.answers) <= 64 + 8, "finished answers are not kept twice"
 
     drive(scenario, database, request)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from salt_tui.app import runs_state
 from salt_tui.app.application import SaltApp
@@ -18,7 +18,7 @@ from salt_tui.app.settings import Choices, save_choices
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import DrawingMode
 from salt_tui.store.queries import open_queries
-from tests.app.pilot import drive, screen_text, until
+from tests.app.pilot import drive, screen_text, shown, until
 
 HOSTILE = "[/red][[1, 2]\x1b]0;x\x07\x9b31m\u202e\u200b\x00\ud800\n😀漢字[@click=app.quit]q[/]"
 FORBIDDEN = ("\x1b", "\x07", "\x9b", "\u202e", "\u200b", "\x00", "\ud800")
@@ -72,7 +72,7 @@ def test_a_stored_run_full_of_hostile_text(stored: Path, mode: DrawingMode) -> N
         await pilot.press("d")
         await until(pilot, lambda: "[/red][[1,2]\\x1b]0;x" in unwrapped(app))
         await pilot.press("n", "enter")
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not shown(app).reading)  # type: ignore[union-attr]
         await pilot.press("home", "w", "o")
         await pilot.pause(0.7)
         assert "Said“[/red][[1,2]\\x1b]0…”" in unwrapped(app)
@@ -80,9 +80,10 @@ def test_a_stored_run_full_of_hostile_text(stored: Path, mode: DrawingMode) -> N
         await pilot.pause()
         app.screen.query_one(Input).value = f"/nowhere/{HOSTILE}.csv"
         await pilot.press("enter")
-        await until(pilot, lambda: any(note.severity == "error" for note in app._notifications))
+        await until(pilot, lambda: "nowhere" in str(app.screen.query_one("#problem", Static).render()))
         await pilot.pause()
         check(app)
+        await pilot.press("escape")
         app.say(HOSTILE, severity="error")
         await pilot.pause()
         assert "[/red]" in check(app)
@@ -112,7 +113,7 @@ def test_setup_with_hostile_names(tmp_path: Path) -> None:
         assert "[/red][[1, 2]\\x1b]0;x" in check(app)
         await pilot.press("a", "ctrl+r")
         await until(pilot, lambda: "\n ! " in check(app))
-        assert app.session is None
+        assert shown(app) is None
         check(app)
 
     drive(scenario, tmp_path / "[red].db")

@@ -8,13 +8,15 @@ from textual.pilot import Pilot
 
 from salt_tui.app.application import SaltApp
 from salt_tui.app.live_screen import LiveScreen
-from tests.app.pilot import drive, until
+from salt_tui.app.messages import OpenRun
+from tests.app.pilot import drive, shown, until
 
 
 def test_numbers_are_measured_when_keys_have_rested(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        app.open_run(1)
-        session = app.session
+        app.post_message(OpenRun(1))
+        await until(pilot, lambda: shown(app) is not None)
+        session = shown(app)
         assert session is not None
         await until(pilot, lambda: not session.reading and session.measured is not None)
         screen = app.screen

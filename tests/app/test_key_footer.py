@@ -10,9 +10,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from salt_tui.app.application import SaltApp
+from salt_tui.app.messages import OpenRun
 from salt_tui.app.setup_screen import SetupScreen
 from tests.app.conftest import compute, request
-from tests.app.pilot import drive, screen_text, until
+from tests.app.pilot import drive, screen_text, shown, until
 
 
 def footer(app: SaltApp) -> str:
@@ -59,8 +60,8 @@ def test_the_keys_of_a_stored_run_fit(width: int, stored: Path, script: Callable
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         for run, words in ((1, finished), (2, interrupted)):
-            app.open_run(run)
-            await until(pilot, lambda: app.session is not None and not app.session.reading)
+            app.post_message(OpenRun(run))
+            await until(pilot, lambda: shown(app) is not None and not shown(app).reading)
             await until(pilot, lambda words=words: words in footer(app))  # type: ignore[misc]
             assert "Pause" not in footer(app)
 

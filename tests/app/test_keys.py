@@ -6,25 +6,25 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input
 
-from salt_tui.app.application import COLOURS, SaltApp, binding_names, binding_owners
+from salt_tui.app.application import SaltApp
 from salt_tui.app.atom_map import Place
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
+from salt_tui.app.export_window import ExportWindow
+from salt_tui.app.key_lists import all_bindings
 from salt_tui.app.live_screen import LiveScreen
+from salt_tui.app.messages import OpenRun
 from salt_tui.app.runs_screen import RunsScreen
 from salt_tui.app.settings import load_choices
 from salt_tui.app.setup_screen import SetupScreen
-from salt_tui.palette import DrawingMode
+from salt_tui.palette import Shading
 from salt_tui.store.queries import open_queries
 from tests.app.conftest import request
-from tests.app.pilot import drive, screen_text, until, until_still
+from tests.app.pilot import drive, screen_text, shown, until, until_still
 
-BINDINGS = {
-    binding.id: binding for owner in binding_owners() for binding in owner.BINDINGS if isinstance(binding, Binding)
-}
+BINDINGS = {binding.id: binding for binding in all_bindings(SaltApp)}
 
 
 async def press(pilot: Pilot[int], name: str) -> None:
@@ -35,8 +35,8 @@ async def press(pilot: Pilot[int], name: str) -> None:
 
 async def open_stored(app: SaltApp, pilot: Pilot[int]) -> LiveScreen:
     """Open the one stored run and wait until it is read."""
-    app.open_run(1)
-    await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+    app.post_message(OpenRun(1))
+    await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not shown(app).reading)  # type: ignore[union-attr]
     await pilot.pause(0.05)
     assert isinstance(app.screen, LiveScreen)
     return app.screen
@@ -90,7 +90,7 @@ def test_keys_of_the_map(stored: Path) -> None:
 def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await open_stored(app, pilot)
-        session = app.session
+        session = shown(app)
         assert session is not None
         function = session.state.map.function
         await press(pilot, "live.function")
@@ -112,20 +112,20 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         await press(pilot, "map.first")
         await press(pilot, "live.copy")
         assert app.clipboard.startswith("kronecker_product · answer 1 · atom 1")
-        await press(pilot, "live.resume")
-        assert app.session is session, "a finished run has nothing to resume"
+        await press(pilot, "why.live_not_resumed")
+        assert shown(app) is session, "a finished run has nothing to resume"
         await until(pilot, lambda: "run 1 is finished: nothing is left to do" in screen_text(app))
-        await press(pilot, "why.not_stopped")
+        await press(pilot, "why.live_not_stopped")
         await until(pilot, lambda: "run 1 is finished: there is nothing to stop" in screen_text(app))
         await press(pilot, "live.export")
-        assert isinstance(app.screen, LineOfInput)
+        assert isinstance(app.screen, ExportWindow)
         target = tmp_path / "out.csv"
         app.screen.query_one(Input).value = str(target)
         await pilot.press("enter")
         await until(pilot, target.exists)
         assert "max_probability" in target.read_text("utf-8").splitlines()[0]
         await press(pilot, "live.export")
-        await press(pilot, "input.leave")
+        await press(pilot, "export.leave")
         assert isinstance(app.screen, LiveScreen)
         await press(pilot, "live.back")
         assert isinstance(app.screen, RunsScreen)
@@ -135,7 +135,7 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
 
 def test_keys_of_a_run_that_computes(script: Callable[..., Path], tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        session = app.session
+        session = shown(app)
         assert session is not None
         screen = app.screen
         assert isinstance(screen, LiveScreen)
@@ -166,9 +166,9 @@ def test_keys_of_a_run_that_computes(script: Callable[..., Path], tmp_path: Path
         await until(pilot, lambda: "r resumes" in screen_text(app))
         await until(pilot, lambda: not session.computing)
         await press(pilot, "live.resume")
-        await until(pilot, lambda: app.session is not session and app.session.state.view.started is not None)  # type: ignore[union-attr]
-        assert app.session is not None
-        assert app.session.run == session.run
+        await until(pilot, lambda: shown(app) is not session and shown(app).state.view.started is not None)  # type: ignore[union-attr]
+        assert shown(app) is not None
+        assert shown(app).run == session.run
 
     drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))
 
@@ -210,6 +210,8 @@ def test_keys_of_setup(stored: Path) -> None:
         assert scroll.scroll_offset.y == 0
         await press(pilot, "text.leave")
         await press(pilot, "setup.model_file")
+        await press(pilot, "input.leave")
+        await press(pilot, "setup.model_file")
         assert isinstance(app.screen, LineOfInput)
         app.screen.query_one(Input).value = str(stored.with_name("tiny.scripted.json"))
         await pilot.press("enter")
@@ -225,7 +227,7 @@ def test_keys_of_setup(stored: Path) -> None:
         assert "at least one task" in screen_text(app)
         assert not app._notifications
         await press(pilot, "setup.resume")
-        assert app.session is None, "there is nothing to resume"
+        assert shown(app) is None, "there is nothing to resume"
 
     drive(scenario, stored)
 
@@ -242,9 +244,9 @@ def test_setup_starts_what_was_chosen_and_remembers_it(script: Callable[..., Pat
         screen.query_one("#seed", Input).value = "1"
         await pilot.pause()
         await press(pilot, "setup.start")
-        await until(pilot, lambda: app.session is not None and app.session.state.phase == "finished")
-        assert app.session is not None
-        assert list(app.session.state.view.tasks) == ["dna_translation"]
+        await until(pilot, lambda: shown(app) is not None and shown(app).state.phase == "finished")
+        assert shown(app) is not None
+        assert list(shown(app).state.view.tasks) == ["dna_translation"]
 
     drive(scenario, tmp_path / "salt.db")
     assert load_choices().seed == 1
@@ -264,12 +266,14 @@ def test_keys_of_the_list_of_runs(stored: Path) -> None:
         assert screen.chosen is not None
         assert screen.query_one(DataTable).has_focus
         await press(pilot, "runs.export")
-        assert isinstance(app.screen, LineOfInput)
-        await press(pilot, "input.leave")
+        assert isinstance(app.screen, ExportWindow)
+        await press(pilot, "export.leave")
         await press(pilot, "runs.resume")
         assert app.screen is screen, "a finished run has nothing to resume"
-        await press(pilot, "why.not_resumed")
+        await press(pilot, "why.runs_not_resumed")
         await until(pilot, lambda: "run 1 is finished: nothing is left to do" in screen_text(app))
+        await press(pilot, "why.runs_not_stopped")
+        await until(pilot, lambda: "there is nothing to stop" in screen_text(app))
         await press(pilot, "runs.last")
         await press(pilot, "runs.first")
         assert screen.table.cursor_row == 0
@@ -301,17 +305,23 @@ def test_keys_of_the_whole_app(stored: Path) -> None:
         assert isinstance(app.screen, SetupScreen)
         await press(pilot, "app.help")
         assert isinstance(app.screen, TextToRead)
-        assert "equal to the reference" in screen_text(app)
+        lines = screen_text(app).splitlines()
+        assert next(number for number, line in enumerate(lines) if "Tasks " in line or "Setup " in line) < 8
+        await press(pilot, "text.last")
+        await until(pilot, lambda: "how the answer ended" in screen_text(app))
         await press(pilot, "text.leave")
         await press(pilot, "app.key_names")
         assert '"app.setup"' in screen_text(app)
         await press(pilot, "text.leave")
-        modes = []
-        for _ in DrawingMode:
-            await press(pilot, "app.drawing_mode")
-            modes.append(app.mode)
-            await until(pilot, lambda: COLOURS[app.mode] in screen_text(app))
-        assert sorted(modes) == sorted(DrawingMode)
+        shadings = []
+        for _ in Shading:
+            await press(pilot, "app.shading")
+            shadings.append(app.desk.look.shading)
+            await until(pilot, lambda: f"cells show {app.desk.look.shading.value}" in screen_text(app))
+        assert sorted(shadings) == sorted(Shading)
+        await press(pilot, "app.ground")
+        assert app.desk.look.light
+        assert app.theme == "textual-light"
         suspended = []
         app.action_suspend_process = lambda: suspended.append(True)  # type: ignore[method-assign]
         await press(pilot, "app.suspend")
@@ -331,8 +341,7 @@ def test_quitting_without_asking(stored: Path) -> None:
 
 
 def test_every_binding_has_an_id_of_its_own_and_is_pressed_above() -> None:
-    names = binding_names()
-    bindings = [binding for owner in binding_owners() for binding in owner.BINDINGS if isinstance(binding, Binding)]
-    assert len(names) == len(set(names)) == len(bindings)
+    names = [binding.id for binding in all_bindings(SaltApp)]
+    assert len(names) == len(set(names))
     pressed = set(re.findall(r'press\(pilot, "([a-z_.]+)"\)', Path(__file__).read_text("utf-8")))
     assert pressed == set(names)

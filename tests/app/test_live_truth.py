@@ -20,13 +20,14 @@ from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.app.dialogs import Question
 from salt_tui.app.live_screen import LOG_ROWS, NO_RUN, LiveScreen
 from salt_tui.app.live_state import LiveState
+from salt_tui.app.messages import RunsDeleted
 from salt_tui.app.run_session import RunSession
 from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded, TokenArrived
 from salt_tui.store.records import Work
 from salt_tui.store.store import open_store
 from tests.app.conftest import request
-from tests.app.pilot import drive, screen_text, until
+from tests.app.pilot import drive, screen_text, shown, until
 from tests.app.unit_events import answer_events, started
 from tests.app.written_run import session_of, show
 
@@ -164,14 +165,14 @@ def test_a_run_that_another_process_computes_offers_no_resume(stored: Path) -> N
             assert "r resumes" not in screen_text(app)
             assert screen.check_action("resume", ()) is None
             await pilot.press("r")
-            assert app.session is session
+            assert shown(app) is session
 
         drive(scenario, stored)
 
 
 def test_a_start_that_failed_is_no_run(tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await until(pilot, lambda: app.session is not None and app.session.state.phase == "failed")
+        await until(pilot, lambda: shown(app) is not None and shown(app).state.phase == "failed")
         await until(pilot, lambda: "no run was begun" in screen_text(app))
         assert "r resumes" not in screen_text(app)
         assert app.screen.check_action("resume", ()) is None
@@ -373,11 +374,11 @@ def test_the_key_of_live_shows_the_run_that_computes_and_leaves_no_other_open(
         first, second = RunSession.stored(1, stored), RunSession.stored(1, stored)
         await show(app, pilot, first)
         await pilot.press("3", "2")
-        await until(pilot, lambda: app.session is session)
+        await until(pilot, lambda: shown(app) is session)
         assert closed == [first]
         await show(app, pilot, second)
         await pilot.press("2")
-        await until(pilot, lambda: app.session is session)
+        await until(pilot, lambda: shown(app) is session)
         assert closed == [first, second]
         run.ends = True
         await show(app, pilot, RunSession.stored(1, stored))
@@ -441,7 +442,7 @@ def test_nothing_is_left_of_a_run_that_was_deleted(stored: Path) -> None:
         screen = await show(app, pilot, RunSession.stored(1, stored))
         await pilot.press("home")
         await until(pilot, lambda: screen.check_action("copy", ()) is True)
-        app.forget_run(1)
+        app.post_message(RunsDeleted((1,)))
         await until(pilot, lambda: NO_RUN in screen_text(app))
         await pilot.pause()
         assert "end follows" not in screen_text(app)

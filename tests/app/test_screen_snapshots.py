@@ -21,7 +21,7 @@ from salt_tui.app import setup_state
 from salt_tui.app.application import SaltApp
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.engine.models import ModelRow
-from tests.app.pilot import drive, until
+from tests.app.pilot import drive, shown, until
 from tools.screenshots import PICTURE
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -47,7 +47,11 @@ def database(stored: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         patch.delenv("NO_COLOR", raising=False)
         patch.setenv("TZ", "UTC")
         time.tzset()
-        patch.setattr(setup_state, "look_around", lambda place, files: replace(look_around(place), models=MODELS))
+        patch.setattr(
+            setup_state,
+            "look_around",
+            lambda place, files: replace(look_around(place), models=tuple(map(setup_state.offered, MODELS))),
+        )
         yield Path(stored.name)
     time.tzset()
 
@@ -80,7 +84,7 @@ async def live(app: SaltApp, pilot: Pilot[int]) -> None:
     await runs(app, pilot)
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(app.screen, LiveScreen))
-    await until(pilot, lambda: app.session is not None and not app.session.reading)
+    await until(pilot, lambda: shown(app) is not None and not shown(app).reading)
     await until(pilot, lambda: "[" in str(app.screen.query_one("#metrics").render()))
     await pilot.press("c")
     await until(pilot, lambda: "surest" in str(app.screen.query_one("#sentence").render()))

@@ -11,10 +11,12 @@ from textual.command import CommandList
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from salt_tui.app.application import PARTS, SaltApp, binding_names
+from salt_tui.app.application import SaltApp
 from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.dialogs import Question
+from salt_tui.app.key_lists import PARTS, all_bindings, bindings_on
 from salt_tui.app.live_screen import LiveScreen
+from salt_tui.app.messages import OpenRun, ResumeRun
 from salt_tui.app.settings import keys_path
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import DrawingMode
@@ -22,27 +24,28 @@ from salt_tui.store.queries import open_queries
 from salt_tui.store.records import Work
 from salt_tui.store.store import open_store
 from tests.app.conftest import compute, request
-from tests.app.pilot import drive, screen_text, until
+from tests.app.pilot import computed, drive, screen_text, shown, until
 
 SENTENCE = "salt-tui needs 60 columns and 16 rows; `salt-tui run` works in any size"
 
 
 def finished(app: SaltApp) -> bool:
-    return app.session is not None and app.session.state.phase in {"finished", "failed"} and not app.session.computing
+    return shown(app) is not None and shown(app).state.phase in {"finished", "failed"} and not shown(app).computing
 
 
 def test_a_whole_run_at_the_design_size(script: Callable[..., Path], tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await until(pilot, lambda: finished(app))
-        assert app.session is not None
+        assert shown(app) is not None
         await until(pilot, lambda: " in 8 answers" in screen_text(app))
         lines = screen_text(app).splitlines()
         assert len(lines) == 24
         assert max(map(len, lines)) <= 80
-        assert "CPU ×1 · width 4" in lines[0]
-        assert lines[0].endswith("run 1 · trivial · finished")
-        assert lines[1].startswith(" kronecker_product")
-        assert "4/4" in lines[1]
+        assert lines[0].startswith(" 1 Setup  2 Live  3 Runs")
+        assert "CPU ×1 · width 4" in lines[1]
+        assert lines[1].endswith("run 1 · trivial · finished")
+        assert lines[2].startswith(" kronecker_product")
+        assert "4/4" in lines[2]
         assert any(line.startswith("── dna_translation") for line in lines)
         assert "precision ↑ ." in lines[21]
         assert " in 8 answers" in lines[22]
@@ -52,15 +55,15 @@ def test_a_whole_run_at_the_design_size(script: Callable[..., Path], tmp_path: P
 
 def test_the_screen_shows_what_is_stored(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        app.open_run(1)
-        await until(pilot, lambda: app.session is not None and not app.session.reading)
-        assert app.session is not None
+        app.post_message(OpenRun(1))
+        await until(pilot, lambda: shown(app) is not None and not shown(app).reading)
+        assert shown(app) is not None
         with open_queries(stored) as queries:
             answers = queries.answers(1)
             assert [answer.generation for answer in answers] == [
-                cells.generation for cells in app.session.state.map.answers
+                cells.generation for cells in shown(app).state.map.answers
             ]
-            for answer, cells in zip(answers, app.session.state.map.answers, strict=True):
+            for answer, cells in zip(answers, shown(app).state.map.answers, strict=True):
                 assert answer.generation is not None
                 units = queries.units(answer.generation, "atom")
                 assert [unit.status for unit in units] == [
@@ -83,10 +86,10 @@ def test_an_interrupted_run_is_resumed_from_the_list_with_its_finished_answers(
         await pilot.press("3")
         await until(pilot, lambda: "interrupted" in screen_text(app))
         await pilot.press("r")
-        await until(pilot, lambda: finished(app) and not app.session.reading)  # type: ignore[union-attr]
-        assert app.session is not None
-        shown = [bytes(answer.units["atom"].statuses) for answer in app.session.state.map.answers]
-        assert shown == [bytes(answer.units["atom"].statuses) for answer in whole.state.map.answers]
+        await until(pilot, lambda: finished(app) and not shown(app).reading)  # type: ignore[union-attr]
+        assert shown(app) is not None
+        statuses = [bytes(answer.units["atom"].statuses) for answer in shown(app).state.map.answers]
+        assert statuses == [bytes(answer.units["atom"].statuses) for answer in whole.state.map.answers]
 
     drive(scenario, database)
 
@@ -114,8 +117,8 @@ def test_a_crashing_child_is_one_line_and_the_app_stays(script: Callable[..., Pa
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 50)])
 def test_every_screen_fits(stored: Path, size: tuple[int, int]) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        app.open_run(1)
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        app.post_message(OpenRun(1))
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not shown(app).reading)  # type: ignore[union-attr]
         for key in ("3", "1", "2"):
             await pilot.press(key)
             await pilot.pause()
@@ -129,8 +132,8 @@ def test_every_screen_fits(stored: Path, size: tuple[int, int]) -> None:
 
 def test_too_small_is_one_sentence_and_the_cursor_is_kept(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        app.open_run(1)
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        app.post_message(OpenRun(1))
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not shown(app).reading)  # type: ignore[union-attr]
         screen = app.screen
         assert isinstance(screen, LiveScreen)
         await pilot.press("home", "w", "w")
@@ -187,7 +190,7 @@ def test_keys_do_not_reach_a_screen_that_nobody_sees(stored: Path) -> None:
 def palette(app: SaltApp) -> set[str]:
     """Return the names of the bindings that the palette lists."""
     listed = {command.help for command in app.get_system_commands(app.screen)}
-    owned = app._bindings_of(app.screen)
+    owned = bindings_on(app.screen, app)
     return {str(binding.id) for binding, _ in owned if f"key {app.shown_keys(binding)}" in listed}
 
 
@@ -200,8 +203,8 @@ def test_the_palette_lists_what_can_be_done_now(stored: Path, tmp_path: Path) ->
         of_a_run = {"live.function", "live.export", "map.next_wrong", "map.surest_wrong", "live.granularity"}
         assert not palette(app) & {*of_a_run, "live.pause"}
         assert "app.quit" in palette(app)
-        app.open_run(1)
-        await until(pilot, lambda: finished(app) and not app.session.reading)  # type: ignore[union-attr]
+        app.post_message(OpenRun(1))
+        await until(pilot, lambda: finished(app) and not shown(app).reading)  # type: ignore[union-attr]
         await pilot.pause()
         assert palette(app) >= of_a_run
         assert not palette(app) & {"live.pause", "live.cancel_run", "live.resume"}
@@ -227,7 +230,7 @@ def test_resuming_in_another_environment_asks(script: Callable[..., Path], tmp_p
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         for key in ("n", "y"):
-            app.resume_run(1)
+            app.post_message(ResumeRun(1))
             await until(pilot, lambda: "Resume run 1 in" in screen_text(app))
             assert isinstance(app.screen, Question)
             words = " ".join(screen_text(app).split())
@@ -237,8 +240,8 @@ def test_resuming_in_another_environment_asks(script: Callable[..., Path], tmp_p
             await pilot.press(key)
             await pilot.pause()
             if key == "n":
-                assert app.session is not None
-                assert app.session.resumable
+                assert shown(app) is not None
+                assert shown(app).resumable
         await until(pilot, lambda: finished(app))
 
     drive(scenario, database)
@@ -249,8 +252,8 @@ def test_resuming_in_another_environment_asks(script: Callable[..., Path], tmp_p
 
 def test_following_stops_when_the_user_moves_and_end_resumes_it(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        app.open_run(1)
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        app.post_message(OpenRun(1))
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not shown(app).reading)  # type: ignore[union-attr]
         screen = app.screen
         assert isinstance(screen, LiveScreen)
         await pilot.press("end")
@@ -265,8 +268,8 @@ def test_following_stops_when_the_user_moves_and_end_resumes_it(stored: Path) ->
 
 def test_no_colour_reaches_the_terminal_without_colours(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        app.open_run(1)
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.session.reading)  # type: ignore[union-attr]
+        app.post_message(OpenRun(1))
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not shown(app).reading)  # type: ignore[union-attr]
         await pilot.press("home")
         await pilot.pause()
         screen = app.screen
@@ -296,7 +299,7 @@ def test_keys_can_be_changed_and_mistakes_are_named(tmp_path: Path, stored: Path
 
 def test_the_palette_lists_what_has_a_key_and_nothing_else(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        app.open_run(1)
+        app.post_message(OpenRun(1))
         await until(pilot, lambda: isinstance(app.screen, LiveScreen) and bool(app.screen.query(AtomHeatmap)))
         listed = {command.title for command in app.get_system_commands(app.screen)}
         bound = {
@@ -315,14 +318,14 @@ def test_the_palette_lists_what_has_a_key_and_nothing_else(stored: Path) -> None
 
         await until(pilot, lambda: "toms or" in first_found())
         await pilot.press("enter")
-        await until(pilot, lambda: app.session.state.map.kind == "line")  # type: ignore[union-attr]
+        await until(pilot, lambda: shown(app).state.map.kind == "line")  # type: ignore[union-attr]
 
     drive(scenario, stored)
 
 
 def test_every_part_of_the_bindings_has_a_title_in_help_or_is_a_window() -> None:
-    parts = {name.partition(".")[0] for name in binding_names()}
-    assert parts - set(PARTS) == {"question", "input", "text", "why"}
+    parts = {str(binding.id).partition(".")[0] for binding in all_bindings(SaltApp)}
+    assert parts - set(PARTS) == {"question", "input", "text", "export", "why"}
 
 
 def reversed_rows(app: SaltApp, name: str) -> int:
@@ -346,7 +349,7 @@ def test_the_cursor_of_every_list_is_seen_without_colours(stored: Path, monkeypa
 
 def test_the_cover_does_not_stay_under_a_question(script: Callable[..., Path], tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and app.computing.computing)  # type: ignore[union-attr]
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and computed(app).computing)  # type: ignore[union-attr]
         await pilot.resize_terminal(50, 10)
         await pilot.pause()
         await pilot.press("q")
@@ -418,12 +421,12 @@ def test_setup_and_live_lose_nothing_at_the_least_size(stored: Path) -> None:
         for widget in app.screen.query("#width, #start, #cost, #models, #task-list"):
             assert app.screen.region.contains_region(widget.region), widget
             assert widget.region.height > 0
-        app.open_run(1)
+        app.post_message(OpenRun(1))
         await until(pilot, lambda: "finished" in screen_text(app) and " (4/8) " in screen_text(app))
         await pilot.press("o")
         await pilot.pause(0.1)
         lines = screen_text(app).splitlines()
-        assert "finished" in lines[0]
+        assert "finished" in lines[1]
         assert "prec. .61 [" in lines[-3]
         assert "of 1 task · n 25 · 2 tasks" in lines[-2]
         assert app.screen.query_one("#map").size.height >= 2
@@ -438,10 +441,10 @@ def test_a_changed_key_is_shown_in_help_and_palette(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         assert "'nonsense' is no key" in " ".join(note.message for note in app._notifications)
         groups = dict(app.key_groups())
-        assert ("z /", "Runs") in groups["Everywhere"]
+        assert ("z /", "Runs: the stored runs") in groups["Everywhere"]
         assert ("space", "Mark") in groups["Tasks"]
         listed = {command.title: command.help for command in app.get_system_commands(app.screen)}
-        assert listed["Runs"] == "key z /"
+        assert listed["Runs: the stored runs"] == "key z /"
         assert listed["Help"] == "key ? f1"
 
     drive(scenario, stored)

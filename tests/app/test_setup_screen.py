@@ -12,7 +12,7 @@ from salt_tui.app.application import SaltApp
 from salt_tui.app.dialogs import TextToRead
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.paths import user_models_file
-from tests.app.pilot import drive, screen_text, until
+from tests.app.pilot import drive, screen_text, shown, until
 
 
 def test_a_damaged_models_file_is_said_on_setup_and_mended_by_coming_back(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_an_emptied_field_is_named_and_cannot_be_started(stored: Path) -> None:
         await until(pilot, lambda: "Width: a whole number is needed" in screen_text(app))
         await pilot.press("ctrl+r")
         await pilot.pause()
-        assert app.session is None
+        assert shown(app) is None
 
     drive(scenario, stored)
 

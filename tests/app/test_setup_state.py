@@ -21,14 +21,13 @@ from salt_tui.app.setup_state import (
     look_around,
     make_request,
     model_at,
-    model_line,
     problem_with,
     task_example,
     whole_number,
 )
 from salt_tui.engine.engine import ModelError
 from salt_tui.measure.run_report import report_run
-from salt_tui.palette import GLYPHS, DrawingMode
+from salt_tui.palette import GLYPHS, DrawingMode, Look
 from salt_tui.paths import user_models_file
 from salt_tui.runner.cost_estimate import CostEstimate, Pace, earlier_pace, estimate_cost
 from salt_tui.store.queries import open_queries
@@ -107,7 +106,7 @@ def test_what_there_is(stored: Path) -> None:
     offer = look_around(stored)
     assert offer.runs == 1
     assert offer.unfinished == ()
-    assert [task.name for task in offer.tasks] == list(TASKS)
+    assert [name for name, _ in offer.tasks] == list(TASKS)
     assert offer.models
     assert look_around(stored.with_name("none.db")).runs == 0
     assert not stored.with_name("none.db").exists()
@@ -213,27 +212,29 @@ def test_numbers_are_refused_by_the_name_of_their_field() -> None:
     assert whole_number("+3") == 3
 
 
-def test_a_damaged_models_file_is_one_line_and_stops_every_start(stored: Path) -> None:
+def test_beside_a_damaged_models_file_shipped_models_and_paths_stay_usable(stored: Path) -> None:
     user_models_file().parent.mkdir(parents=True, exist_ok=True)
     user_models_file().write_text("[broken", encoding="utf-8")
     offer = look_around(stored)
-    assert offer.models == ()
     assert offer.runs == 1
     assert len(offer.tasks) == len(TASKS)
-    problem = problem_with(CHOICES, offer)
-    assert problem is not None
-    assert "models.toml is not valid TOML" in problem
+    assert offer.model("smollm2") is not None, "the shipped models stay"
+    assert "models.toml is not valid TOML" in (offer.models_problem or "")
+    assert problem_with(replace(CHOICES, model="smollm2"), offer) is None
+    assert model_at(str(stored.with_name("tiny.scripted.json"))).usable
 
 
 def test_a_file_is_listed_before_the_named_models(stored: Path) -> None:
     path = str(stored.with_name("tiny.scripted.json"))
     offer = look_around(stored, (path, "smollm2", path, "/none.gguf"))
-    assert offer.files == (path, "/none.gguf")
-    assert [row.name for row in offer.models[:2]] == [path, "/none.gguf"]
-    assert model_line(offer.models[0]).startswith("tiny.scripted.json   ")
-    assert "unusable" in model_line(offer.models[1])
+    assert offer.models[0].name == path
+    assert [model.usable for model in offer.models] == sorted((model.usable for model in offer.models), reverse=True)
+    assert offer.models[0].line.startswith("tiny.scripted.json   ")
+    unusable = offer.model("/none.gguf")
+    assert unusable is not None
+    assert "unusable" in unusable.line
     assert "/none.gguf" in (problem_with(replace(CHOICES, model="/none.gguf"), offer) or "")
-    assert model_at(path).available
+    assert model_at(path).usable
     assert model_at("smollm2").name == "smollm2"
     with pytest.raises(ModelError, match=r"none\.gguf"):
         model_at("/none.gguf")
@@ -255,7 +256,7 @@ def test_what_is_no_key_is_refused_in_one_line(keys: str, right: bool) -> None:
 
 @pytest.mark.parametrize("mode", list(DrawingMode))
 def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: DrawingMode) -> None:
-    text = help_text([("Map", [("w", "Next wrong")])], mode, "keys.toml")
+    text = help_text([("Map", [("w", "Next wrong")])], Look(mode), "keys.toml")
     assert set(VERDICTS) == set(GLYPHS)
     for status, glyph in GLYPHS.items():
         assert f"{glyph}  {status}: {VERDICTS[status]}" in text
@@ -265,14 +266,14 @@ def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: Dra
     for name in ("recall", "redundancy", "confidently wrong", "right but unsure", "undefined", "exact"):
         assert name in NUMBERS
     for words in (
-        "unsure", "^p", "streaming", "truncated", "unclosed", "no answer", "end follows", "fence", "20,000 units",
-        "v the colours" if mode is DrawingMode.COLOUR else "sure",
+        "sure", "^p", "streaming", "truncated", "unclosed", "no answer", "end follows", "fence", "20,000 units",
+        "v what colours say",
     ):  # fmt: skip
         assert words in text
     lines = text.splitlines()
-    assert lines.index("Marks") < lines.index("Shades") < lines.index("Numbers") < lines.index("Map")
+    assert lines.index("Map") < lines.index("Marks") < lines.index("Colours") < lines.index("Numbers")
     assert len(hanging(text, 70).splitlines()) <= 55
-    assert "keys.toml" in lines[-1]
+    assert any("keys.toml" in line for line in lines)
 
 
 def test_names_of_keys_are_lines_of_the_file_of_keys() -> None:

@@ -34,7 +34,7 @@ import sys
 from salt_tui.app import launch
 from salt_tui.app.application import SaltApp
 launch.refusal = lambda *_, **__: None
-SaltApp.run = lambda self: print(self.database, [name for name in {heavy} if name in sys.modules])
+SaltApp.run = lambda self: print(self.desk.database, [name for name in {heavy} if name in sys.modules])
 from salt_tui.__main__ import main
 main()
 """

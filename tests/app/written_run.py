@@ -53,7 +53,9 @@ def session_of(database: Path, *events: RunEvent) -> tuple[RunSession, WrittenRu
 
 
 async def show(app: SaltApp, pilot: Pilot[int], session: RunSession) -> LiveScreen:
-    app._show_session(session, computing=session.computing)
+    app.desk.load()
+    app.desk.runs.show(session, computed=session.computing)
+    app.switch_mode("live")
     await until(pilot, lambda: isinstance(app.screen, LiveScreen) and app.screen._session is session)
     await until(pilot, lambda: not session.reading)
     await pilot.pause(0.05)

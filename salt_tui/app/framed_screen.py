@@ -1,0 +1,69 @@
+"""What all screens share: the first line, the keys in the last row, and the sentence over a terminal too small."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from salt_tui.app.desk import Desk
+from salt_tui.app.first_line import FirstLine
+from salt_tui.app.key_footer import KeyFooter
+from salt_tui.app.messages import Say, Severity
+from salt_tui.app.size_cover import SizeCover
+
+
+class FramedScreen(Screen[None]):
+    """A screen between the first line and the row of keys; a subclass lays out what is between in `compose_body`.
+
+    Args:
+        desk: what the app hands to every screen.
+    """
+
+    NAME: ClassVar[str]
+    """Of the entry in the registry."""
+
+    FOOTER: ClassVar[tuple[str, ...]]
+    """Ids of the bindings in the last row, the most useful first."""
+
+    WIDGETS: ClassVar[tuple[type[DOMNode], ...]] = ()
+    """The widgets on it that have keys of their own."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.desk = desk
+        self._look_taken = desk.look
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield FirstLine(self.desk, self.NAME)
+        yield from self.compose_body()
+        yield KeyFooter(self.FOOTER)
+        yield SizeCover()
+
+    def compose_body(self) -> ComposeResult:
+        """Lay out what is between the first and the last row."""
+        yield from ()
+
+    def on_screen_resume(self) -> None:
+        """Take a look that was chosen on another screen."""
+        self.take_look()
+
+    def take_look(self) -> None:
+        """Draw anew where the look is another."""
+        if self._look_taken != self.desk.look:
+            self._look_taken = self.desk.look
+            self.look_changed()
+
+    def look_changed(self) -> None:
+        """Draw with another look; a subclass that draws cells does."""
+
+    def say(self, line: str, severity: Severity = "information") -> None:
+        """Tell the user one line."""
+        self.post_message(Say(line, severity))
+
+    def say_error(self, line: str) -> None:
+        """Tell the user what failed."""
+        self.say(line, "error")

@@ -1,0 +1,156 @@
+"""The runs that are open: the one that is shown and the one that is computed here, from beginning to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from salt_tui.app.run_session import RunSession
+from salt_tui.runner.request import RunRequest
+from salt_tui.store.queries import open_queries
+
+
+class BusyError(Exception):
+    """Another run is computed here already."""
+
+    def __init__(self) -> None:
+        super().__init__("a run computes already: stop it first (2, then X)")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the run is that is computed here.
+
+    Attributes:
+        run: its number, None before it has one.
+        share: of its answers that are done, 0..1; None before it has begun.
+        seconds: estimate of what is left; None where there is none.
+        state: ``loading``, ``running``, ``paused`` or ``stopping``.
+    """
+
+    run: int | None
+    share: float | None
+    seconds: float | None
+    state: str
+
+
+class OpenRuns:
+    """Begins, resumes, shows and closes runs.
+
+    Attributes:
+        shown: the run on the screen, None while there is none.
+        computed: the run that was computed here last, or is; None while there was none.
+        interrupted: number of the run that was stopped because the app ends, None while there is none.
+
+    Args:
+        database: the file of runs.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self.database = database
+        self.shown: RunSession | None = None
+        self.computed: RunSession | None = None
+        self.interrupted: int | None = None
+        self._paused_for_suspension = False
+
+    @property
+    def is_computing(self) -> bool:
+        """Whether a thread or a child is still at work."""
+        return self.computed is not None and self.computed.computing
+
+    def begin(self, request: RunRequest) -> None:
+        """Begin a run and show it; raises `BusyError`."""
+        self._refuse_while_computing()
+        self.show(RunSession.begin(request, self.database), computed=True)
+
+    def resume(self, run: int, *, allow_environment_change: bool = False) -> str | None:
+        """Go on with a stored run and show it; a finished one is only shown, and the line returned says so.
+
+        Raises:
+            BusyError: another run is computed here.
+            StoreError: there is no such run, or it cannot be read.
+        """
+        self._refuse_while_computing()
+        with open_queries(self.database) as queries:
+            stored = queries.run_record(run)
+        if stored.state == "finished":
+            self.open(run)
+            return f"run {run} is finished: nothing is left to do"
+        session = RunSession.resume(stored, self.database, allow_environment_change=allow_environment_change)
+        self.show(session, computed=True)
+        return None
+
+    def open(self, run: int) -> None:
+        """Show a stored run, or the one that is computed here."""
+        if not self.show_computed(run):
+            self.show(RunSession.stored(run, self.database), computed=False)
+
+    def show_computed(self, run: int | None = None) -> bool:
+        """Show the run that is computed here; return whether there is one, with that number where one is given."""
+        computed = self.computed
+        if computed is None or not computed.computing or run not in {None, computed.run}:
+            return False
+        self.show(computed, computed=True)
+        return True
+
+    def show(self, session: RunSession, *, computed: bool) -> None:
+        """Show a run from now on, and close those that are neither shown nor at work."""
+        before = {self.shown, self.computed} - {session}
+        self.shown = session
+        if computed:
+            self.computed = session
+        for left in before:
+            if left is not None and not left.computing:
+                left.close()
+
+    def forget(self, run: int) -> None:
+        """Stop showing a run that was deleted."""
+        if self.shown is not None and self.shown.run == run:
+            self.shown.close()
+            self.shown = None
+
+    def progress(self) -> Progress | None:
+        """Return how far the run is that is computed here; None without one."""
+        session = self.computed
+        if session is None or not session.computing:
+            return None
+        view = session.state.view
+        done = sum(task.done for task in view.tasks.values())
+        total = sum(task.total for task in view.tasks.values())
+        return Progress(session.run, done / total if total else None, view.remaining_seconds(), session.state.phase)
+
+    # --- the end of the process and its suspension ---------------------------------------------------------------
+
+    def suspend(self) -> None:
+        """Stop the child of a running computation: the terminal's stop signal does not reach it."""
+        session = self.computed
+        if session is not None and session.computing and session.state.phase == "running":
+            self._paused_for_suspension = session.toggle_pause()
+
+    def wake(self) -> None:
+        """Let a computation go on that `suspend` stopped."""
+        paused, self._paused_for_suspension = self._paused_for_suspension, False
+        if paused and self.computed is not None and self.computed.state.phase == "paused":
+            self.computed.toggle_pause()
+
+    def stop(self) -> None:
+        """Ask the computation to stop; it stays resumable."""
+        if self.computed is not None and self.computed.computing:
+            self.computed.stop()
+
+    def note_interrupted(self) -> None:
+        """Take note of the run that was stopped, unless it had come to its end."""
+        if self.computed is not None:
+            self.computed.pull()
+            if self.computed.state.phase != "finished":
+                self.interrupted = self.computed.run
+
+    def close(self) -> None:
+        """Stop reading and give the file back."""
+        for session in {self.shown, self.computed}:
+            if session is not None:
+                session.close()
+
+    def _refuse_while_computing(self) -> None:
+        if self.is_computing:
+            raise BusyError

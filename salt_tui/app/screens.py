@@ -1,0 +1,59 @@
+"""The registry of screens: a new one is a file and a line here.
+
+A screen is imported when it is shown first, so that none costs the first paint of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from salt_tui.app.framed_screen import FramedScreen
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenEntry:
+    """One screen.
+
+    Attributes:
+        name: of its mode, as in the screen's `NAME`.
+        title: in the first line and in help.
+        keys: that show it, joined by commas; the first one stands in the first line.
+        shows: what it shows and what that needs, for help.
+        load: imports its class.
+    """
+
+    name: str
+    title: str
+    keys: str
+    shows: str
+    load: Callable[[], type[FramedScreen]]
+
+
+def _setup() -> type[FramedScreen]:
+    from salt_tui.app.setup_screen import SetupScreen
+
+    return SetupScreen
+
+
+def _live() -> type[FramedScreen]:
+    from salt_tui.app.live_screen import LiveScreen
+
+    return LiveScreen
+
+
+def _runs() -> type[FramedScreen]:
+    from salt_tui.app.runs_screen import RunsScreen
+
+    return RunsScreen
+
+
+SCREENS: dict[str, ScreenEntry] = {
+    entry.name: entry
+    for entry in (
+        ScreenEntry("setup", "Setup", "1,f2", "choose and start an evaluation", _setup),
+        ScreenEntry("live", "Live", "2,f3", "a run, while it is computed or as it was stored", _live),
+        ScreenEntry("runs", "Runs", "3,f4", "the stored runs", _runs),
+    )
+}
+"""By name, in the order of the first line."""
