@@ -1,19 +1,19 @@
-"""Four whole screens as pictures: what a user sees of Setup, Live, Runs and help changes on purpose only."""
+"""Whole screens as text and styles, with all colours, sixteen and none: what a user sees changes on purpose only."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from difflib import unified_diff
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from rich.style import Style
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
@@ -21,11 +21,11 @@ from salt_tui.app import setup_state
 from salt_tui.app.application import SaltApp
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.engine.models import ModelRow
+from salt_tui.palette import DrawingMode
 from tests.app.pilot import drive, shown, until
-from tools.screenshots import PICTURE
 
 GOLDENS = Path(__file__).parent / "goldens"
-"""Written anew by ``SALT_TUI_WRITE_GOLDENS=1``; look at the pictures before committing them."""
+"""Written anew by ``SALT_TUI_WRITE_GOLDENS=1``; look at the difference before committing them."""
 
 MODELS = (
     ModelRow("smollm2", "SmolLM2 135M Instruct", None, None, True, "instruct", Path("small.gguf"), 98_000_000,
@@ -56,15 +56,45 @@ def database(stored: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     time.tzset()
 
 
-def picture(app: SaltApp, name: str) -> str:
-    """Return the screen, with what stands behind its window, as SVG with one element per run of cells and style."""
-    width, height = app.size
-    console = Console(
-        width=width, height=height, file=StringIO(), force_terminal=True, color_system="truecolor", record=True,
-        legacy_windows=False, safe_box=False,
-    )  # fmt: skip
-    console.print(app.screen._compositor.render_update(full=True, screen_stack=app._background_screens, simplify=True))
-    return console.export_svg(title="salt-tui", code_format=PICTURE, unique_id=name)
+def drawn(app: SaltApp) -> str:
+    """Return the screen row by row: its text, and under it the cells that look otherwise than most of the row."""
+    lines = []
+    strips = app.screen._compositor.render_strips()  # the only view of the whole screen there is
+    for strip in strips:
+        lines.append("".join(segment.text for segment in strip).rstrip())
+        looks: list[tuple[int, int, str]] = []
+        column = 0
+        for segment in strip:
+            look = look_of(segment.style)
+            if looks and looks[-1][2] == look:
+                looks[-1] = (looks[-1][0], looks[-1][1] + segment.cell_length, look)
+            else:
+                looks.append((column, segment.cell_length, look))
+            column += segment.cell_length
+        usual = Counter({look: 0 for _, _, look in looks})
+        for _, length, look in looks:
+            usual[look] += length
+        most = usual.most_common(1)[0][0] if usual else ""
+        lines.extend(f"    {start}+{length} {look}" for start, length, look in looks if look != most)
+    return "\n".join(lines) + "\n"
+
+
+def look_of(style: Style | None) -> str:
+    """Return the colours and the weight of a style, without what is only known while the app runs."""
+    return (
+        ""
+        if style is None
+        else str(
+            Style(
+                color=style.color,
+                bgcolor=style.bgcolor,
+                bold=style.bold,
+                reverse=style.reverse,
+                underline=style.underline,
+                dim=style.dim,
+            )
+        )
+    )
 
 
 async def setup(app: SaltApp, pilot: Pilot[int]) -> None:
@@ -100,21 +130,23 @@ async def help_of_marks(app: SaltApp, pilot: Pilot[int]) -> None:
 STEPS = {"setup": setup, "live": live, "runs": runs, "help": help_of_marks}
 
 
-@pytest.mark.parametrize("name", STEPS)
-def test_the_screen_looks_as_before(name: str, database: Path, tmp_path: Path) -> None:
-    drawn: list[str] = []
+@pytest.mark.parametrize("mode", list(DrawingMode))
+def test_the_screens_look_as_before(mode: DrawingMode, database: Path, tmp_path: Path) -> None:
+    pictures: dict[str, str] = {}
 
     async def look(app: SaltApp, pilot: Pilot[int]) -> None:
-        await STEPS[name](app, pilot)
-        await pilot.wait_for_scheduled_animations()
-        await pilot.pause()
-        drawn.append(picture(app, name))
+        for name, step in STEPS.items():
+            await step(app, pilot)
+            await pilot.wait_for_scheduled_animations()
+            await pilot.pause()
+            pictures[name] = drawn(app)
 
-    drive(look, database)
-    golden = GOLDENS / f"screen-{name}.svg"
-    if os.environ.get("SALT_TUI_WRITE_GOLDENS"):
-        golden.write_text(drawn[0], encoding="utf-8")
-    before = golden.read_text("utf-8")
-    (tmp_path / golden.name).write_text(drawn[0], encoding="utf-8")
-    difference = list(unified_diff(before.splitlines(), drawn[0].splitlines(), lineterm="", n=0))
-    assert not difference, f"look at {tmp_path / golden.name}:\n" + "\n".join(difference[:20])
+    drive(look, database, mode=mode)
+    differences = []
+    for name, picture in pictures.items():
+        golden = GOLDENS / f"screen-{name}-{mode.value}.txt"
+        if os.environ.get("SALT_TUI_WRITE_GOLDENS"):
+            golden.write_text(picture, encoding="utf-8")
+        before = golden.read_text("utf-8")
+        differences += unified_diff(before.splitlines(), picture.splitlines(), golden.name, lineterm="", n=1)
+    assert not differences, "\n".join(differences[:40])
