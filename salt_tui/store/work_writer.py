@@ -12,10 +12,11 @@ from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, StudyR
 from salt_tui.store.rows import PROBLEM_FIELDS, Row, problem_row
 from salt_tui.store.writer import Writer, now_text
 
-_DELETED_AT_ONCE = 100
-"""Answers deleted in one transaction: with 10,000 atoms it took 0.1 s on a busy machine."""
-_ROWS_DELETED_AT_ONCE = 10_000
-"""Signals or activations deleted in one transaction."""
+_ANSWERS_AT_FIRST, _ROWS_AT_FIRST = 100, 10_000
+"""Answers, or signals and activations, deleted in the first transaction: with 10,000 atoms it took 0.1 s on a busy
+machine.  The next ones take more or fewer, so that none is long and few are needed."""
+_SHORT, _LONG = 0.1, 0.4
+"""Seconds below which the next transaction takes twice as many rows, and above which it takes half."""
 _PAUSE_BETWEEN_DELETIONS = 0.1
 """Seconds: SQLite's waiting writers look every 0.1 s at the latest, so one finds the lock free each time."""
 
@@ -29,25 +30,25 @@ _DELETIONS = (
     (
         "DELETE FROM generation WHERE id IN (SELECT generation.id FROM run JOIN problem ON problem.run = run.id"
         " JOIN generation ON generation.problem = problem.id WHERE run.state = 'deleted' LIMIT ?)",
-        _DELETED_AT_ONCE,
+        _ANSWERS_AT_FIRST,
     ),
     (
         "DELETE FROM generation WHERE id IN (SELECT generation.id FROM study JOIN generation"
         " ON generation.study = study.id WHERE study.state = 'deleted' LIMIT ?)",
-        _DELETED_AT_ONCE,
+        _ANSWERS_AT_FIRST,
     ),
     (
         "DELETE FROM signal WHERE id IN (SELECT signal.id FROM study JOIN signal ON signal.study = study.id"
         " WHERE study.state = 'deleted' LIMIT ?)",
-        _ROWS_DELETED_AT_ONCE,
+        _ROWS_AT_FIRST,
     ),
     (
         "DELETE FROM activation WHERE id IN (SELECT activation.id FROM study JOIN activation"
         " ON activation.study = study.id WHERE study.state = 'deleted' LIMIT ?)",
-        _ROWS_DELETED_AT_ONCE,
+        _ROWS_AT_FIRST,
     ),
 )
-"""Statements that each remove a part of what a deleted run or study holds, and how many rows at a time."""
+"""Statements that each remove a part of what a deleted run or study holds, and how many rows at first."""
 
 
 class WorkWriter(Writer):
@@ -195,12 +196,15 @@ class WorkWriter(Writer):
 
     def _remove_deleted(self) -> None:
         for statement, at_once in _DELETIONS:
-            removed = at_once
-            while removed == at_once:
+            while True:
+                begun = time.monotonic()
                 with self._transaction() as connection:
                     removed = connection.execute(statement, (at_once,)).rowcount
-                if removed == at_once:
-                    time.sleep(_PAUSE_BETWEEN_DELETIONS)
+                if removed < at_once:
+                    break
+                took = time.monotonic() - begun
+                at_once = at_once * 2 if took < _SHORT else max(1, at_once // 2) if took > _LONG else at_once
+                time.sleep(_PAUSE_BETWEEN_DELETIONS)
         with self._transaction() as connection:
             connection.execute("DELETE FROM study WHERE state = 'deleted'")
             connection.execute("DELETE FROM run WHERE state = 'deleted'")

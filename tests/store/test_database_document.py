@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from salt_tui.store.records import SignalRecord, Work
+
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "database.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", DOCUMENT, flags=re.DOTALL)
 
@@ -77,3 +79,27 @@ def test_two_runs_are_compared_by_problem(connection, create, begin, finish, ato
     second = create(count=1)
     finish(begin(second), [atom(0), atom(1), atom(2)])
     assert connection.execute(QUERIES[2]).fetchall() == [("dna", "dna0", 1, 3)]
+
+
+def test_a_run_without_atoms_counts_as_none_right(connection, create, begin, finish):
+    second = create(count=1)
+    finish(begin(second), [])
+    assert connection.execute(QUERIES[2]).fetchall() == [("dna", "dna0", 1, 0)]
+
+
+def test_an_answer_reads_token_by_token(connection):
+    rows = connection.execute(QUERIES[3]).fetchall()
+    assert [(position, piece, round(probability, 3)) for position, piece, probability, _ in rows] == [
+        (0, b"A", 0.779), (1, b"A", 0.779), (2, b"A", 0.779),
+    ]  # fmt: skip
+
+
+def test_a_signal_stands_beside_the_confidence_of_its_atom(connection, store, filled):
+    store.release(Work(filled), "interrupted")
+    store.add_signals(
+        Work(filled), [SignalRecord(1, "atom", index, "agreement", value / 4) for index, value in ((0, 1), (1, 3))]
+    )
+    assert connection.execute(QUERIES[4]).fetchall() == [
+        ("dna", 0, 0, "correct", 0.2, 0.25),
+        ("dna", 0, 1, "wrong", 0.9, 0.75),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,32 @@ def test_the_list_of_runs_counts_finished_answers_that_count(queries, filled, cr
     assert (listing.answers_done, listing.answers, listing.atoms, listing.correct) == (3, 5, 5, 2)
     assert (listing.model, listing.tasks, listing.difficulty, listing.method) == ("tiny", ("dna",), "easy", "regular")
     assert (listing.state, listing.exact) == ("running", True)
+
+
+PLAN = (
+    '{"seed":5,"width":4,"sampling":{"temperature":0.7,"seed":1},'
+    '"tasks":[{"task":"dna","shots":3},{"task":"maze","shots":3},7]}'
+)
+
+
+def test_a_run_is_listed_with_what_was_asked_and_how(path, store, model, run_record, problem):
+    record = run_record(PLAN)
+    run = store.create_run(model(), (b"x",), replace(record, statistics="top_k"), [problem(0)])
+    with open_queries(path) as queries:
+        listing = queries.list_runs()[0]
+    assert (listing.shots, listing.seed, listing.width, listing.statistics) == (3, 5, 4, "top_k")
+    assert listing.sampling == {"temperature": 0.7, "seed": 1}
+    assert (listing.plan_hash, listing.environment_hash, listing.studies) == ("plan-hash", "environment-hash", ())
+    columns = "difficulty, method, shots, seed, sampling, width, statistics, plan_hash, environment_hash"
+    assert view(path, f"SELECT {columns} FROM run_summary WHERE run = {run}") == [
+        ("easy", "regular", 3, 5, '{"temperature":0.7,"seed":1}', 4, "top_k", "plan-hash", "environment-hash")
+    ]
+
+
+def test_a_plan_that_says_nothing_leaves_the_settings_undefined(queries, path, filled):
+    listing = queries.list_runs()[0]
+    assert (listing.shots, listing.seed, listing.width, listing.sampling) == (None, None, None, None)
+    assert view(path, "SELECT shots, seed, sampling, width FROM run_summary") == [(None,) * 4]
 
 
 def test_task_counts_add_up(queries, filled):
