@@ -1,4 +1,4 @@
-"""The registry of analyses: the questions of SALT section 5 and what answers each of them (spec 6)."""
+"""The registry of analyses: the questions of SALT section 5 and what answers each of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scoring.analyses_answers import alignment_effect, precision_recall_correlation, redundancy_by_task
-from scoring.analyses_comparison import compare, compare_granularities, compare_maps, paired_change
 from scoring.analyses_confidence import confidence_densities, label_noise
 from scoring.analyses_granularity import correct_parts
 from scoring.analyses_position import calibration_by_position, correctness_by_history, correctness_by_position
+from scoring.choosing import judge_units
+from scoring.conclusions import conclude
+from scoring.contrasts import contrast
+from scoring.paired_runs import compare_runs
+from scoring.signed_rank import signed_rank_tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,8 @@ ANALYSES: dict[str, Analysis] = {
             "correctness_by_position",
             "does it get worse along the answer?",
             correctness_by_position,
-            "share of right units, and density of right units, in bins of (index + 1)/length; mean over tasks",
+            "share of right units among those with a reference unit, density of right units, and share of redundant "
+            "units, in bins of (index + 1)/length; mean over tasks",
             "a bin without units is undefined and left out of the mean over tasks",
             "SALT figure 2",
         ),
@@ -85,30 +90,25 @@ ANALYSES: dict[str, Analysis] = {
             "SALT figure 41, appendix H",
         ),
         Analysis(
-            "compare_functions",
-            "which confidence function?",
-            compare,
-            "one-sided paired Wilcoxon test of every function against every other over cells, p < 0.05; several "
-            "winners: best median",
-            "all differences 0: p = 1; no function better than another: no winner, with the reason",
-            "SALT figures 7, 30 to 32, appendix G.1",
+            "conclude",
+            "which confidence function, and which calibration map?",
+            conclude,
+            "the set that cannot be told apart from the best in the mean over tasks: f is out if some g is better by "
+            "q · se, q the 1 − 0.05/questions quantile of max |D* − D|/se over all pairs, in resamples of n − 1 of a "
+            "task's n answers; maps by Brier",
+            "fewer than two alternatives, or no task with two answers that hold a right and two that hold a wrong "
+            "unit: no conclusion",
+            "SALT figures 7, 8, 28, 30 to 32 ask it; multiple comparisons with the best (Hsu 1981) instead of their "
+            "uncorrected tests: our reading",
         ),
         Analysis(
-            "compare_maps",
-            "which calibration map?",
-            compare_maps,
-            "each map with the function of the best mean over cells; then as for functions",
-            "a map that is defined in no cell is left out",
-            "SALT figures 8, 28",
-        ),
-        Analysis(
-            "compare_granularities",
-            "atoms or lines?",
-            compare_granularities,
-            "means over the cells where both are defined and one-sided paired Wilcoxon tests both ways, per task and "
-            "over all",
-            "no shared cell: undefined",
-            "SALT figures 5, 15, 16, 43, 45",
+            "judge_units",
+            "atoms, lines or whole answers?",
+            judge_units,
+            "AUROC of each kind of unit by its own best function: chosen on one half of a task's answers, judged on "
+            "the other, mean over 100 splits; which kinds are told apart as in `conclude`",
+            "fewer than ten answers in a task: `logprob_sum` for all; no task for all kinds: undefined",
+            "SALT figures 5, 15, 16, 43, 45; choosing and judging apart: our reading",
         ),
         Analysis(
             "correct_parts",
@@ -127,12 +127,31 @@ ANALYSES: dict[str, Analysis] = {
             "SALT figure 44",
         ),
         Analysis(
-            "paired_change",
+            "contrast",
+            "is the end worse than the beginning, and what follows errors?",
+            contrast,
+            "difference of two shares of right units over the tasks that have both sides, redundant units left out; "
+            "interval ± t·se over answers",
+            "no task with both sides: undefined; a sentence needs 5 answers and 10 units on each side",
+            "SALT section 5.1; the same tasks on both sides: our reading",
+        ),
+        Analysis(
+            "compare_runs",
             "what does reasoning, or another change, do?",
-            paired_change,
-            "(second − base)/|base| per cell, positive where better; median; one-sided paired Wilcoxon tests both ways",
-            "a base of 0 or an undefined value: undefined in that cell",
-            "SALT figures 6, 38",
+            compare_runs,
+            "second − first on the same problems, mean over tasks, interval ± t·se over problems; p by swapping the "
+            "two runs of each problem; problems needed = n·(2.80·se/|D|)²",
+            "fewer than six problems that differ: no p; a mean of 0 has no relative change",
+            "SALT figures 6, 38 to 40; swap test and problems needed: our reading",
+        ),
+        Analysis(
+            "signed_rank_tests",
+            "and over several pairs of runs?",
+            signed_rank_tests,
+            "one-sided Wilcoxon signed-rank tests over cells of pair and task, differences within 1e-12 tied; Holm's "
+            "correction for the number of metrics beside it",
+            "all differences 0: p = 1; fewer than 20 cells: undefined",
+            "SALT figures 7, 30 to 32, appendix G.1; Holm 1979",
         ),
         Analysis(
             "label_noise",

@@ -7,7 +7,7 @@ resamples serve every confidence function and map of a task.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,17 +107,6 @@ def resampled_metrics(
         area = auroc_in_draws(confidence, right, generation, draws, fold)
         found |= {"auroc": area, "auroc_micro": _micro(columns, generation, draws), "prr": 2.0 * area - 1.0}
     return {name: found[name] for name in wanted}
-
-
-def mean_over_tasks_of_draws(values: Mapping[str, FloatArray]) -> FloatArray:
-    """Return in each resample the mean over the tasks that have a value there, each task equal; NaN without one.
-
-    Args:
-        values: per task the metric in each resample, shape ``(draws,)``; generations are drawn inside tasks.
-    """
-    table = np.array(list(values.values()))
-    defined = ~np.isnan(table)
-    return _ratio(np.where(defined, table, 0.0).sum(axis=0), defined.sum(axis=0).astype(np.float64))
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

@@ -19,7 +19,6 @@ from scoring.value import (
     ONE_ANSWER,
     TOO_FEW_ANSWERS_OF_A_CLASS,
     TOO_FEW_ANSWERS_OF_BOTH,
-    TOO_FEW_GENERATIONS,
     UNDEFINED_IN_EVERY_DRAW,
     Value,
 )
@@ -191,26 +190,3 @@ def _without_spread(
     reach = sqrt(sum(part**2 for part in shortfall)) / len(held) * (entry.maximum - entry.minimum)
     low, high = (estimate - reach, estimate) if estimate == entry.maximum else (estimate, estimate + reach)
     return Interval(low, high, level, draws, left_out)
-
-
-def interval_of(
-    values: FloatArray, level: float = LEVEL, generations: int = 2, reason: str = UNDEFINED_IN_EVERY_DRAW
-) -> Interval:
-    """Return the percentile interval of a metric's resamples; NaN are left out and counted, infinite ones allow none.
-
-    Args:
-        values: shape ``(draws,)``.
-        level: coverage aimed at, in (0, 1).
-        generations: how many were drawn from; fewer than two give no interval.
-        reason: why there is none when the metric is undefined in every resample.
-    """
-    if generations < 2:
-        return Interval(None, None, level, 0, 0, TOO_FEW_GENERATIONS)
-    defined = values[~np.isnan(values)]
-    if not defined.size:
-        return Interval(None, None, level, 0, values.size, reason)
-    if np.isinf(defined).any():
-        return Interval(None, None, level, int(defined.size), int(values.size - defined.size), INFINITE_IN_DRAWS)
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(defined, [tail, 1.0 - tail])
-    return Interval(float(low), float(high), level, int(defined.size), int(values.size - defined.size))

@@ -10,12 +10,6 @@ UnitStatus: TypeAlias = Literal["correct", "wrong", "missing", "redundant", "abs
 
 UNIT_STATUSES: tuple[UnitStatus, ...] = ("correct", "wrong", "missing", "redundant", "abstained")
 
-GENERATED_STATUSES: frozenset[UnitStatus] = frozenset({"correct", "wrong", "redundant", "abstained"})
-"""Statuses of units the model wrote: the denominator of precision."""
-
-REFERENCE_STATUSES: frozenset[UnitStatus] = frozenset({"correct", "wrong", "missing", "abstained"})
-"""Statuses of units the reference has: the denominator of recall."""
-
 CONFIDENCE_STATUSES: frozenset[UnitStatus] = frozenset({"correct", "wrong", "redundant"})
 """Statuses that enter confidence metrics; ``correct`` counts as 1, the other two as 0."""
 

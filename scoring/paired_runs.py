@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from scoring.benchmark_intervals import draw_generations, resampled_metrics
 from scoring.intervals import LEVEL, Interval, student_reach
@@ -359,22 +359,3 @@ def _swap_test(
     if exact:
         return Value(float(extreme.mean())), True
     return Value((1.0 + float(extreme.sum())) / (1.0 + swaps)), False
-
-
-def holm(p_values: ArrayLike) -> FloatArray:
-    """Return p-values corrected for their number by Holm's step-down method, in [0, 1], in the same order.
-
-    Args:
-        p_values: in [0, 1], shape ``(n,)``.
-
-    Raises:
-        ValueError: for a value outside [0, 1].
-    """
-    column = np.asarray(p_values, dtype=np.float64)
-    if not bool(((column >= 0.0) & (column <= 1.0)).all()):
-        raise ValueError("p-values are in [0, 1]")
-    order = np.argsort(column, kind="stable")
-    steps = np.maximum.accumulate(column[order] * np.arange(column.size, 0, -1))
-    corrected = np.empty_like(column)
-    corrected[order] = np.minimum(steps, 1.0)
-    return corrected

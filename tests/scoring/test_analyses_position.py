@@ -19,7 +19,7 @@ def test_unit_60_of_100_stands_at_0_6():
     assert found.rate.tasks["dna"].units == (10,) * 10
     assert found.rate.tasks["dna"].answers == (1,) * 10
     assert found.rate.edges[:2] == (0.0, 0.1)
-    assert {interval.reason for interval in found.rate.intervals} == {"in a task: the units of a single answer"}
+    assert {interval.reason for interval in found.rate.intervals} == {"the units of a single answer"}
 
 
 def test_every_task_counts_the_same_and_empty_bins_are_undefined():

@@ -9,10 +9,8 @@ from scoring import pair_counts
 from scoring.benchmark_intervals import (
     RESAMPLED,
     draw_generations,
-    mean_over_tasks_of_draws,
     resampled_metrics,
 )
-from scoring.intervals import interval_of
 from scoring.metrics import evaluate_units
 from scoring.scored_units import ScoredUnits
 
@@ -66,25 +64,3 @@ def test_no_units_and_no_draws_are_undefined() -> None:
     draws = draw_generations(3, 4, np.random.default_rng(1))
     found = resampled_metrics(nothing, nothing.astype(bool), nothing.astype(np.int64), draws)
     assert all(np.isnan(values).all() for values in found.values())
-    assert interval_of(found["ece"], generations=3).low is None
-    assert interval_of(np.zeros(0)).low is None
-
-
-def test_one_generation_has_no_interval() -> None:
-    interval = interval_of(np.array([0.5, 0.5]), generations=1)
-    assert (interval.low, interval.reason) == (None, "fewer than two generations")
-
-
-def test_the_mean_takes_every_task_equally_and_leaves_out_undefined_ones() -> None:
-    mean = mean_over_tasks_of_draws(
-        {"a": np.array([0.2, np.nan, np.nan]), "b": np.array([0.4, 0.6, np.nan])},
-    )
-    assert mean[:2].tolist() == pytest.approx([0.3, 0.6])
-    assert np.isnan(mean[2])
-
-
-def test_every_resample_draws_as_many_generations_as_there_are() -> None:
-    draws = draw_generations(7, 50, np.random.default_rng(3))
-    assert (draws.sum(axis=1) == 7).all()
-    assert draws.std() > 0
-    assert draw_generations(0, 5, np.random.default_rng(3)).shape == (5, 0)

@@ -101,7 +101,7 @@ def answers_of(count: int, rate: float, draw: np.random.Generator) -> tuple[np.n
 
 
 def coverage(count: int, rate: float, sets: int, tasks: int = 1) -> dict[str, float]:
-    draw = np.random.default_rng(count)
+    draw = np.random.default_rng([count, tasks])
     confidence, correct, generation = answers_of(4000, rate, draw)
     truth = resampled_metrics(confidence, correct, generation, np.ones((1, 4000)), names=NAMES)
     held: dict[str, list[bool]] = {name: [] for name in NAMES}

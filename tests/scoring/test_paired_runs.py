@@ -6,8 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scoring.metrics import evaluate_metrics
 from scoring.paired_runs import (
@@ -19,7 +17,6 @@ from scoring.paired_runs import (
     PairedTask,
     RunOnTask,
     compare_runs,
-    holm,
 )
 from scoring.value import NO_SPREAD, NO_TASKS, NOT_A_PROBABILITY, ONE_CLASS
 
@@ -173,20 +170,3 @@ def test_equal_runs_are_told_apart_in_one_of_twenty_and_a_better_one_is_seen(pro
     assert better.p_value.value is not None
     assert better.p_value.value < 0.01
     assert not better.exact
-
-
-def test_holm_by_hand() -> None:
-    """.01·3, .03·2 and .04·1 raised to .06."""
-    assert holm([0.03, 0.01, 0.04]).tolist() == pytest.approx([0.06, 0.03, 0.06])
-    assert holm([]).size == 0
-    with pytest.raises(ValueError, match="p-values"):
-        holm([1.5])
-
-
-@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12))
-def test_holm_keeps_the_order_and_only_raises(p_values: list[float]) -> None:
-    corrected = holm(p_values)
-    assert (corrected >= np.array(p_values) - 1e-15).all()
-    assert (corrected <= 1.0).all()
-    order = np.argsort(p_values, kind="stable")
-    assert (np.diff(corrected[order]) >= 0.0).all()
