@@ -1,8 +1,8 @@
-"""Confidence functions: how sure the model was of a unit (SALT appendix F; ACUTE section 4.1; semantic entropy).
+"""Confidence functions: how sure the model was of a unit, from its tokens (SALT appendix F; ACUTE section 4.1).
 
-Those of `CONFIDENCE_FUNCTIONS` are computed from the tokens of a unit.  Each takes natural-log probabilities of the
-chosen tokens and Shannon entropies (nats) of their distributions, over the whole vocabulary and before temperature and
-samplers, one per token of the unit.  Those of `SIGNAL_FUNCTIONS` are measured by a study and stored with the unit.
+Every function takes natural-log probabilities of the chosen tokens and Shannon entropies (nats) of their
+distributions, over the whole vocabulary and before temperature and samplers, one per token of the unit.
+`scoring.signals` lists what is no function of tokens.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,13 @@ LARGEST_LOGARITHM = math.log(sys.float_info.max)
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceFunction:
-    """One way to say how sure the model was of a unit.
+    """One way to turn the tokens of a unit into a number.
 
     Attributes:
-        name: the key in the registry; in the store the column, or the name of the signal.
-        formula: the definition in one line; k tokens with probabilities p and entropies H, or K samples.
+        name: the key in the registry and the column in the store.
+        formula: the definition in one line; k tokens with probabilities p and entropies H.
         function: from log-probabilities and entropies, shape ``(k,)`` each, k ≥ 1, cleaned as `unit_confidences`
-            does, to a finite number; None for a signal, whose values are stored.
+            does, to a finite number.
         higher_is_confident: the direction.
         minimum: lower end of the range, ``-inf`` when open.
         maximum: upper end of the range, ``inf`` when open.
@@ -40,17 +40,12 @@ class ConfidenceFunction:
 
     name: str
     formula: str
-    function: Callable[[TokenValues, TokenValues], float] | None
+    function: Callable[[TokenValues, TokenValues], float]
     higher_is_confident: bool
     minimum: float
     maximum: float
     needs_calibration: bool
     source: str
-
-    @property
-    def given_by(self) -> Literal["tokens", "signal"]:
-        """What its values come from: the tokens of a unit, or a signal that a study stored."""
-        return "signal" if self.function is None else "tokens"
 
     def oriented(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values so that higher is more confident: unchanged, or with the sign turned."""
@@ -124,21 +119,7 @@ CONFIDENCE_FUNCTIONS: dict[str, ConfidenceFunction] = {
         ),
     )
 }
-"""Functions of tokens, in the order of the columns of the store."""
-
-_SAMPLES = "scoring.agreement"
-
-SIGNAL_FUNCTIONS: dict[str, ConfidenceFunction] = {
-    entry.name: entry
-    for entry in (
-        ConfidenceFunction("agreement", "share of K samples with the same text", None, True, 0.0, 1.0, False, _SAMPLES),
-        ConfidenceFunction("agreement_aligned", "agreement with aligned units", None, True, 0.0, 1.0, False, _SAMPLES),
-        ConfidenceFunction(
-            "cluster_entropy", "−Σ p ln p over equal texts of K samples", None, False, 0.0, math.inf, True, _SAMPLES
-        ),
-    )
-}
-"""Functions whose values are stored by studies."""
+"""In the order of the columns of the store."""
 
 HEADLINE_FUNCTION = "max_probability"
 """The function behind a number where only one is shown, raw and over atoms (spec 3)."""
@@ -164,21 +145,4 @@ def unit_confidences(log_probabilities: TokenValues, entropies: TokenValues) -> 
         raise ValueError("log-probabilities and entropies are finite")
     logs = [value if value < 0.0 else 0.0 for value in logs]
     nats = [value if value > 0.0 else 0.0 for value in nats]
-    return {
-        name: entry.function(logs, nats) for name, entry in CONFIDENCE_FUNCTIONS.items() if entry.function is not None
-    }
-
-
-def confidence_function(name: str) -> ConfidenceFunction:
-    """Return a function of tokens, or of a signal as a report names it.
-
-    Args:
-        name: of a function; a signal's may be followed by ``@`` and the study that gives it, as ``agreement@17.2``.
-
-    Raises:
-        KeyError: there is none of that name.
-    """
-    known = CONFIDENCE_FUNCTIONS.get(name) or SIGNAL_FUNCTIONS.get(name.partition("@")[0])
-    if known is None:
-        raise KeyError(name)
-    return known
+    return {name: entry.function(logs, nats) for name, entry in CONFIDENCE_FUNCTIONS.items()}

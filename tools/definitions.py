@@ -9,8 +9,9 @@ from pathlib import Path
 
 from scoring.analyses import ANALYSES
 from scoring.calibrators import CALIBRATORS
-from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION, SIGNAL_FUNCTIONS
+from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.metrics import METRICS
+from scoring.signals import SIGNALS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "docs" / "definitions.md"
@@ -155,7 +156,7 @@ def render() -> str:
 
 
 def _functions() -> Iterator[str]:
-    for name, entry in (*CONFIDENCE_FUNCTIONS.items(), *SIGNAL_FUNCTIONS.items()):
+    for name, entry in (*CONFIDENCE_FUNCTIONS.items(), *SIGNALS.items()):
         yield _entry(
             name,
             {
@@ -165,7 +166,7 @@ def _functions() -> Iterator[str]:
                 "calibration": "needed before calibration metrics"
                 if entry.needs_calibration
                 else "a probability as is",
-                "given by": "the tokens of a unit" if entry.given_by == "tokens" else "a study, see `salt-tui study`",
+                "given by": "the tokens of a unit" if name in CONFIDENCE_FUNCTIONS else "a study, see `salt-tui study`",
                 "source": entry.source,
             },
         )

@@ -16,7 +16,7 @@ from salt_tui.paths import database_path
 from salt_tui.reports.text_tables import TextTable, number
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult
 from salt_tui.runner.studies.plan import StudyPlan
-from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, prepare_study_resume
+from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, prepare_study_resume, read_study_plan
 from salt_tui.runner.studies.registry import STUDY_KINDS, study_kind
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import Work
@@ -129,8 +129,8 @@ def print_study(database: Path, name: str, *, json_output: bool) -> None:
     with open_queries(database) as queries, queries.snapshot():
         work = queries.find_work(name)
         study = queries.study_record(work)
-        plan = StudyPlan.from_json(study.record.plan)
-        result = study_kind(plan.kind).result(queries, study, plan.options)
+        plan = read_study_plan(database, study)
+        result = study_kind(plan.kind).result(queries, study, plan)
         data = study_data(queries, study, plan, result)
     if json_output:
         print(json.dumps(data, ensure_ascii=False, allow_nan=False))

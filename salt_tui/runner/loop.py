@@ -27,7 +27,7 @@ from salt_tui.runner.events import AnswerRetried, NoProgress, Notice, PromptEval
 from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Attempt, Emit, Ending, Job, Output
 from salt_tui.runner.provenance import Provenance
-from salt_tui.runner.watchdog import Watchdog
+from salt_tui.runner.watchdog import AnswerWatch, Watchdog
 from salt_tui.store.records import GenerationKey, GenerationStart, RunState, Work
 from salt_tui.store.store import Store, StoreError
 
@@ -136,7 +136,7 @@ class Loop:
         Raises:
             StoreError: the database cannot be written.
         """
-        self._engine.call_while_waiting(self._heartbeat.beat)
+        self._engine.call_while_waiting(AnswerWatch(self._emit, "the model to be loaded again", self._heartbeat.beat))
         try:
             while (self._waiting or self._flights) and not self._stop.is_set():
                 self._fill()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, make_environmen
 from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN, EncodedProblem
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import EngineOptions
+from salt_tui.runner.watchdog import AnswerWatch
 from salt_tui.store.records import PendingProblem, Work
 from salt_tui.store.store import Store
 
@@ -51,10 +52,32 @@ class OpenedModel:
         return device_in_words(names, self.context.gpu_layers, self.context.threads)
 
 
-def load_model(engine: Engine, resolved: ResolvedModel, options: EngineOptions, date: str, emit: Emit) -> ModelInfo:
-    """Load, reporting progress; raises `ModelError`."""
+def load_model(
+    engine: Engine,
+    resolved: ResolvedModel,
+    options: EngineOptions,
+    date: str,
+    emit: Emit,
+    beat: Callable[[], None] = lambda: None,
+) -> ModelInfo:
+    """Load, reporting progress; from now on the engine says when it lets somebody wait.
+
+    Args:
+        engine: has nothing loaded.
+        resolved: the model.
+        options: how to load it.
+        date: that templates see.
+        emit: takes the progress.
+        beat: called every second while an answer of the engine is waited for.
+
+    Raises:
+        ModelError: it cannot be used.
+    """
+    watch = AnswerWatch(emit, f"{resolved.name} to be loaded", beat)
+    engine.call_while_waiting(watch)
 
     def report(progress: LoadProgress) -> None:
+        watch.progressed()
         emit(ModelLoading(resolved.name, progress.fraction))
 
     asked = LoadOptions(

@@ -71,7 +71,6 @@ def prepare_resume(
         heartbeat = Heartbeat(store, work)
         engine = open_engine(resolved, log or new_engine_log_path())
         try:
-            engine.call_while_waiting(heartbeat.beat)
             options = options_of(environment, width=plan.width, context=plan.context, threads=threads)
             check_engine_options(options)
             again = load_again(engine, resolved, plan, options, work.title, emit, heartbeat.beat)

@@ -48,7 +48,7 @@ def load_again(
         ModelError: it cannot be used.
     """
     identity = ModelIdentity(resolved.files)
-    info = load_model(engine, resolved, options, plan.date or DATE_THAT_NOBODY_READS, emit)
+    info = load_model(engine, resolved, options, plan.date or DATE_THAT_NOBODY_READS, emit, while_waiting)
     sha256 = identity.sha256(while_waiting)
     if sha256 != plan.model_sha256:
         raise UsageError(

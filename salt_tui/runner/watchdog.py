@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from salt_tui.runner.events import NoProgress
+from salt_tui.runner.jobs import Emit
+
 FIRST_WORD_SECONDS = 10.0
 """So long without progress is said.  Prompts report after every micro-batch, answers after every token."""
 
@@ -53,3 +56,46 @@ class Watchdog:
     def gives_up(self) -> bool:
         """Say whether the silence is so long that waiting on is of no use."""
         return self.silence() >= max(LEAST_PATIENCE_SECONDS, PATIENCE_FACTOR * self._longest)
+
+
+NOT_WAITING_SECONDS = 3.0
+"""An engine calls at least once a second while somebody waits for its answer; a longer pause was spent elsewhere."""
+
+
+class AnswerWatch:
+    """What `Engine.call_while_waiting` calls while a model is loaded and opened: beats, and mentions silence.
+
+    Args:
+        emit: takes `NoProgress`.
+        waiting_for: in words.
+        beat: called each time; keeps a lease alive.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        emit: Emit,
+        waiting_for: str,
+        beat: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._emit = emit
+        self._waiting_for = waiting_for
+        self._beat = beat
+        self._clock = clock
+        self._watchdog = Watchdog(clock)
+        self._called = clock()
+
+    def progressed(self) -> None:
+        """Loading went on."""
+        self._watchdog.progressed()
+
+    def __call__(self) -> None:
+        """Take the call of an engine that somebody waits for."""
+        now = self._clock()
+        if now - self._called > NOT_WAITING_SECONDS:
+            self._watchdog.begin()
+        self._called = now
+        self._beat()
+        if self._watchdog.has_something_to_say():
+            self._emit(NoProgress(self._waiting_for, self._watchdog.silence()))

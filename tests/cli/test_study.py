@@ -154,3 +154,42 @@ def test_a_list_without_runs_says_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     database = tmp_path / "x.db"
     assert run_command_line(["runs", "--db", str(database)]) == 2
     assert str(database) in capsys.readouterr().err
+
+
+def test_signals_are_confidence_functions_of_every_report(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(sampled_model(scripted_model), database)
+    report = ["report", "1", "--draws", "0", "--format", "json", "--db", str(database)]
+    assert run_command_line([*report, "--function", "agreement"]) == 2
+    assert "--function agreement: there are perplexity" in capsys.readouterr().err
+    assert run_command_line(study(database)) == 0
+    assert run_command_line([*report, "--function", "agremeent"]) == 2
+    assert "did you mean agreement?" in capsys.readouterr().err
+    capsys.readouterr()
+    assert run_command_line(report) == 0
+    functions = {row["function"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert functions > {"agreement", "cluster_entropy", "max_probability"}
+    assert run_command_line([*report, "--function", "agreement", "--calibrator", "none", "--unit", "atom"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    # AUROC from the rows of the database: the share of pairs in which the right atom has more agreement, ties half.
+    scored: dict[object, tuple[list[float], list[float]]] = {}
+    for task, right, value in rows(
+        database,
+        "SELECT task, status = 'correct', value FROM signal JOIN unit ON unit.generation = signal.generation"
+        ' AND unit.kind = signal.kind AND unit."index" = signal."index"'
+        " JOIN generation ON generation.id = unit.generation JOIN problem ON problem.id = generation.problem"
+        " WHERE name = 'agreement' AND signal.kind = 'atom' AND status <> 'abstained'",
+    ):
+        assert isinstance(value, float)
+        scored.setdefault(task, ([], []))[bool(right)].append(value)
+    shares = [
+        sum((good > bad) + (good == bad) / 2 for good in right for bad in wrong) / (len(right) * len(wrong))
+        for wrong, right in scored.values()
+    ]
+    assert row["auroc"] == pytest.approx(sum(shares) / len(shares))
+    assert run_command_line(study(database)) == 0  # two studies give it: the name alone is not enough
+    assert run_command_line([*report, "--function", "agreement@1.1", "--calibrator", "none", "--unit", "atom"]) == 0
+    assert run_command_line([*report, "--function", "agreement"]) == 2
+    assert "agreement@1.1, " in capsys.readouterr().err

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -125,3 +127,41 @@ def test_a_tour_into_something_else_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "notes.txt" in done.stderr
     assert text.read_text() == "mine\n"
+
+
+def test_a_killed_study_of_samples_gives_the_same_numbers(tmp_path: Path) -> None:
+    signals = (
+        'SELECT task, position, kind, signal."index", name, value FROM signal'
+        " JOIN generation ON generation.id = signal.generation JOIN problem ON problem.id = generation.problem"
+        " ORDER BY 1, 2, 3, 4, 5"
+    )
+    tokens = (
+        "SELECT task, problem.position, number, token.position, token.id, log_probability, entropy, alternatives"
+        " FROM token JOIN generation ON generation.id = token.generation"
+        " JOIN problem ON problem.id = generation.problem WHERE role = 'sample' ORDER BY 1, 2, 3, 4"
+    )
+    whole, killed = tmp_path / "whole.db", tmp_path / "killed.db"
+    made = run("run", "-m", "nano", "--tasks", "words_collection,maze", "--difficulty", "trivial", "--limit", 2,
+               "--seed", 3, "--db", whole, "--display", "none")  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    shutil.copy(whole, killed)
+    study = ("study", "samples", "1", "-k", 12, "--temp", 0.8, "--aligned", "--display", "none", "--db")
+    assert run(*study, whole).returncode == 0
+    with subprocess.Popen([*COMMAND, *map(str, study), str(killed)]) as process:
+        while not rows(killed, "SELECT 1 FROM generation WHERE role = 'sample' AND stop_reason IS NOT NULL LIMIT 1"):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    assert rows(killed, "SELECT state FROM study") == [("running",)]
+    assert rows(killed, signals) == []
+    resumed = run("resume", "latest", "--db", killed, "--display", "none", "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["state"] == "finished"
+    assert rows(killed, tokens) == rows(whole, tokens)
+    assert rows(killed, signals) == rows(whole, signals)
+    assert len(rows(whole, signals)) > 50
+
+
+def rows(database: Path, query: str) -> list[tuple[object, ...]]:
+    with sqlite3.connect(database) as connection:
+        return connection.execute(query).fetchall()

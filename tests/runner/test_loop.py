@@ -416,3 +416,30 @@ def test_resume_refuses_when_a_stored_prompt_is_rendered_otherwise(scripted_mode
         resume(database)
     with open_queries(database) as queries:
         assert queries.run_record(1).state == "interrupted"
+
+
+def test_a_cancelled_answer_was_only_skipped_and_is_computed_on_resume(scripted_model, tmp_path: Path) -> None:
+    compute(request(scripted_model(*TASKS)), tmp_path / "whole.db")
+    database = tmp_path / "x.db"
+    ready = prepare_run(request(scripted_model(*TASKS, seconds_per_step=0.02)), database, lambda event: None)
+    events: list[RunEvent] = []
+
+    def emit(event: RunEvent) -> None:
+        events.append(event)
+        if isinstance(event, AtomScored) and len(of_kind(events, AtomScored)) == 1:
+            loop.cancel(event.generation)
+
+    loop = Loop(ready, emit, threading.Event())
+    try:
+        assert loop.run() == "interrupted"
+    finally:
+        ready.close()
+    statuses = sorted(event.answer_status for event in events if isinstance(event, AnswerFinished))
+    assert statuses == ["cancelled", *["complete"] * 5]
+    last = events[-1]
+    assert isinstance(last, RunEnded)
+    assert last.message == "1 answer was cancelled; resuming computes what was cancelled"
+    state, events = resume(database)
+    assert state == "finished"
+    assert len(of_kind(events, AnswerFinished)) == 1
+    assert content(database) == content(tmp_path / "whole.db")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from salt_tui.runner.watchdog import FIRST_WORD_SECONDS, LEAST_PATIENCE_SECONDS, PATIENCE_FACTOR, Watchdog
+from salt_tui.runner.events import NoProgress, RunEvent
+from salt_tui.runner.watchdog import (
+    FIRST_WORD_SECONDS,
+    LEAST_PATIENCE_SECONDS,
+    PATIENCE_FACTOR,
+    AnswerWatch,
+    Watchdog,
+)
 
 
 class Clock:
@@ -60,3 +67,24 @@ def test_time_in_which_nothing_was_asked_is_no_silence() -> None:
     assert watchdog.silence() == 0
     clock.now += LEAST_PATIENCE_SECONDS
     assert watchdog.gives_up()
+
+
+def test_who_waits_for_an_answer_hears_of_it_and_other_work_is_no_silence() -> None:
+    clock, said, beats = Clock(), list[RunEvent](), list[float]()
+    watch = AnswerWatch(said.append, "nano to be loaded", lambda: beats.append(clock.now), clock)
+
+    def wait(seconds: int) -> None:
+        for _ in range(seconds):
+            clock.now += 1
+            watch()
+
+    wait(int(FIRST_WORD_SECONDS) - 1)
+    watch.progressed()
+    wait(int(FIRST_WORD_SECONDS) - 1)
+    assert said == []
+    wait(1)
+    assert said == [NoProgress("nano to be loaded", FIRST_WORD_SECONDS)]
+    assert len(beats) == 2 * FIRST_WORD_SECONDS - 1
+    clock.now += 100  # spent on something else than waiting
+    wait(int(FIRST_WORD_SECONDS) - 1)
+    assert len(said) == 1

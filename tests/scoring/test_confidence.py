@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from scoring.confidence import (
     CONFIDENCE_FUNCTIONS,
     HEADLINE_FUNCTION,
-    SIGNAL_FUNCTIONS,
-    confidence_function,
     unit_confidences,
 )
 
@@ -100,13 +98,3 @@ def test_what_cannot_be_scored_is_refused(logs: list[float], entropies: list[flo
     """No tokens, unequal lengths, NaN and infinity."""
     with pytest.raises(ValueError, match="log-probabilities"):
         unit_confidences(logs, entropies)
-
-
-def test_a_signal_is_found_by_its_name_with_or_without_its_study() -> None:
-    assert confidence_function("agreement") is confidence_function("agreement@17.2") is SIGNAL_FUNCTIONS["agreement"]
-    assert confidence_function("agreement").given_by == "signal"
-    assert confidence_function("mean_entropy").given_by == "tokens"
-    for unknown in ("agreements", "@17.2", "max_probability@17"):
-        with pytest.raises(KeyError):
-            confidence_function(unknown)
-    assert not set(SIGNAL_FUNCTIONS) & set(CONFIDENCE_FUNCTIONS)

@@ -10,16 +10,12 @@ from salt_tui.engine.engine import Capabilities, Engine
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.jobs import Job
 from salt_tui.runner.plan import RunPlan
-from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.runner.studies.plan import CoveredAnswer, Options, OptionValue, StudyPlan
 from salt_tui.store.queries import Queries
-from salt_tui.store.records import ProblemRecord, SignalRecord
+from salt_tui.store.records import SignalRecord
 from salt_tui.store.records import StudyKind as KindName
 from salt_tui.store.results import StoredStudy
 from salt_tui.usage_error import UsageError
-
-OptionValue: TypeAlias = int | float | str | bool
-Options: TypeAlias = Mapping[str, OptionValue]
-"""Values of all options of a kind, by name; they are part of the study's plan."""
 
 Capability: TypeAlias = Literal["statistics", "activations", "vocabulary", "forced", "cut"]
 
@@ -47,28 +43,6 @@ class StudyOption:
     flags: tuple[str, ...]
     default: OptionValue
     help: str
-
-
-@dataclass(frozen=True, slots=True)
-class CoveredAnswer:
-    """A finished answer that a study is about.
-
-    Attributes:
-        generation: its number.
-        problem_id: row of the problem.
-        prompt: as the answer was asked.
-        reply: what the model said.
-        tokens: of the reply.
-        max_tokens: limit that the answer had.
-    """
-
-    generation: int
-    problem_id: int
-    problem: ProblemRecord
-    prompt: EncodedProblem
-    reply: bytes
-    tokens: int
-    max_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +92,7 @@ class StudyKind:
         needed_context: tokens that the longest job needs, prompt included; 0: as many as the run has.
         jobs: all jobs, in the order in which they are computed; the same each time, finished or not.
         signals: what the finished study says about answers, in batches; it only reads.  A signal's name is an entry of
-            `scoring.confidence`.
+            `scoring.signals`.
         result: what else it found, from what is stored so far.
     """
 
@@ -129,8 +103,8 @@ class StudyKind:
     check: Callable[[Options], None]
     needed_context: Callable[[Options, Sequence[CoveredAnswer]], int]
     jobs: Callable[[StudySetting], Sequence[Job]]
-    signals: Callable[[Queries, StoredStudy, Options], Iterator[Sequence[SignalRecord]]]
-    result: Callable[[Queries, StoredStudy, Options], StudyResult]
+    signals: Callable[[Queries, StoredStudy, StudyPlan], Iterator[Sequence[SignalRecord]]]
+    result: Callable[[Queries, StoredStudy, StudyPlan], StudyResult]
 
     def complete(self, given: Mapping[str, Any]) -> Options:
         """Return the values of all options, defaults where nothing is given, checked.

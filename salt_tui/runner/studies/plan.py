@@ -4,11 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
-from salt_tui.runner.studies.kind import CoveredAnswer, OptionValue
+from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.store.records import ProblemRecord
+
+OptionValue: TypeAlias = int | float | str | bool
+Options: TypeAlias = Mapping[str, OptionValue]
+"""Values of all options of a kind, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredAnswer:
+    """A finished answer that a study is about.
+
+    Attributes:
+        generation: its number.
+        problem_id: row of the problem.
+        prompt: as the answer was asked.
+        reply: what the model said.
+        tokens: of the reply.
+        max_tokens: limit that the answer had.
+    """
+
+    generation: int
+    problem_id: int
+    problem: ProblemRecord
+    prompt: EncodedProblem
+    reply: bytes
+    tokens: int
+    max_tokens: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,21 @@ from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import check_engine_options
 from salt_tui.runner.resumption import check_environment, environment_differences
 from salt_tui.runner.stored_model import load_again, options_of
-from salt_tui.runner.studies.kind import CoveredAnswer, Options, OptionValue, StudyKind, StudySetting
-from salt_tui.runner.studies.plan import StudyPlan, hash_of_answers, positions_by_task
+from salt_tui.runner.studies.kind import StudyKind, StudySetting
+from salt_tui.runner.studies.plan import (
+    CoveredAnswer,
+    Options,
+    OptionValue,
+    StudyPlan,
+    hash_of_answers,
+    positions_by_task,
+)
 from salt_tui.runner.studies.registry import study_kind
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import StudyRecord, Work
 from salt_tui.store.results import StoredRun, StoredStudy
 from salt_tui.store.store import Store, StoreError, open_store
+from salt_tui.store.stored_values import Place
 from salt_tui.usage_error import UsageError
 from scoring.answer_status import LEFT_OUT
 
@@ -40,14 +48,23 @@ class _Subject:
 
     stored: StoredRun
     plan: RunPlan
+    environment: Environment
+    model: ResolvedModel
     answers: tuple[CoveredAnswer, ...]
 
     @classmethod
     def read(cls, queries: Queries, run: int) -> _Subject:
         """Read a run with its finished answers."""
         stored = queries.run_record(run)
-        plan = RunPlan.from_json(stored.record.plan)
-        return cls(stored, plan, covered_answers(queries, run, plan))
+        place = Place(queries.path, f"run {run}")
+        plan = place.read("plan", stored.record.plan, RunPlan.from_json)
+        return cls(
+            stored=stored,
+            plan=plan,
+            environment=place.read("environment", stored.record.environment, Environment.from_json),
+            model=place.read("model_entry", stored.model.entry, ResolvedModel.from_json),
+            answers=covered_answers(queries, run, plan),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +122,7 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
     if not answers:
         raise UsageError(f"run {run} has no finished answer that a study could be about")
     context = _context(request.context, subject.plan, kind.needed_context(options, answers))
-    with _engine_and_store(subject.stored, database, log) as (store, engine, resolved):
+    with _engine_and_store(subject, database, log) as (store, engine, resolved):
         model, provenance = _open_as_the_run(engine, resolved, subject, kind, context, request.threads, emit)
         jobs = kind.jobs(_setting(options, subject, model))
         plan = StudyPlan(
@@ -150,17 +167,16 @@ def prepare_study_resume(
         ModelError, ContextError, StoreError: as for a new study.
     """
     work = study.work
-    plan = StudyPlan.from_json(study.record.plan)
+    plan = read_study_plan(database, study)
     kind = study_kind(plan.kind)
-    environment = Environment.from_json(study.record.environment)
+    environment = Place(database, work.title).read("environment", study.record.environment, Environment.from_json)
     with open_queries(database) as queries:
         subject = _Subject.read(queries, work.run)
     subject = replace(subject, answers=_still_covered(work, plan, subject.answers))
-    with _engine_and_store(subject.stored, database, log) as (store, engine, resolved):
+    with _engine_and_store(subject, database, log) as (store, engine, resolved):
         store.claim(work)
         store.reopen_generations(work)
         heartbeat = Heartbeat(store, work)
-        engine.call_while_waiting(heartbeat.beat)
         wanted_threads = environment.threads if threads is None else threads
         model, provenance = _open_as_the_run(
             engine, resolved, subject, kind, plan.context, wanted_threads, emit, heartbeat.beat
@@ -169,6 +185,15 @@ def prepare_study_resume(
         provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
         jobs = kind.jobs(_setting(plan.options, subject, model))
         return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
+
+
+def read_study_plan(database: Path, study: StoredStudy) -> StudyPlan:
+    """Read the plan of a stored study.
+
+    Raises:
+        StoreError: it is none.
+    """
+    return Place(database, study.work.title).read("plan", study.record.plan, StudyPlan.from_json)
 
 
 def covered_answers(queries: Queries, run: int, plan: RunPlan) -> tuple[CoveredAnswer, ...]:
@@ -212,10 +237,10 @@ def _context(asked: int | None, run: RunPlan, needed: int) -> int:
 
 @contextlib.contextmanager
 def _engine_and_store(
-    stored: StoredRun, database: Path, log: Path | None
+    subject: _Subject, database: Path, log: Path | None
 ) -> Iterator[tuple[Store, Engine, ResolvedModel]]:
     """Open the store and start the engine; end both when the body fails."""
-    resolved = resolve_stored(ResolvedModel.from_json(stored.model.entry))
+    resolved = resolve_stored(subject.model)
     store = open_store(database)
     try:
         engine = open_engine(resolved, log or new_engine_log_path())
@@ -243,7 +268,7 @@ def _open_as_the_run(
 ) -> tuple[OpenedModel, Provenance]:
     """Load the run's model and open its context with the shape of the run."""
     stored, plan = subject.stored, subject.plan
-    began = Environment.from_json(stored.record.environment)
+    began = subject.environment
     options = options_of(began, width=plan.width, context=context, threads=threads)
     check_engine_options(options)
     title = f"a study of run {stored.run}"
@@ -287,7 +312,7 @@ def _ready(work: Work, plan: StudyPlan, study: _OpenStudy, database: Path, emit:
 
     def conclude(beat: Callable[[], None]) -> None:
         with open_queries(database) as queries:
-            for signals in study.kind.signals(queries, queries.study_record(work), plan.options):
+            for signals in study.kind.signals(queries, queries.study_record(work), plan):
                 store.add_signals(work, signals)
                 beat()
 

@@ -9,15 +9,8 @@ from salt_tui.runner.answering import AnswerJob, seeded_sampling
 from salt_tui.runner.jobs import Job, JobName
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.runner.request import check_sampling
-from salt_tui.runner.studies.kind import (
-    CoveredAnswer,
-    Options,
-    StudyKind,
-    StudyOption,
-    StudyResult,
-    StudySetting,
-)
-from salt_tui.runner.studies.plan import StudyPlan
+from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
+from salt_tui.runner.studies.plan import CoveredAnswer, Options, StudyPlan
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import SignalKind, SignalRecord, UnitRecord
 from salt_tui.store.results import StoredAnswer, StoredStudy
@@ -90,9 +83,9 @@ def _jobs(setting: StudySetting) -> Sequence[Job]:
     ]
 
 
-def _signals(queries: Queries, study: StoredStudy, options: Options) -> Iterator[Sequence[SignalRecord]]:
-    for answer, samples in _sampled_answers(queries, study):
-        yield list(_answer_signals(queries, answer, samples, aligned=bool(options["aligned"])))
+def _signals(queries: Queries, study: StoredStudy, plan: StudyPlan) -> Iterator[Sequence[SignalRecord]]:
+    for answer, samples in _sampled_answers(queries, study, plan):
+        yield list(_answer_signals(queries, answer, samples, aligned=bool(plan.options["aligned"])))
 
 
 def _answer_signals(
@@ -131,11 +124,11 @@ def _answer_signals(
     yield SignalRecord(generation, "generation", 0, "cluster_entropy", entropy)
 
 
-def _result(queries: Queries, study: StoredStudy, options: Options) -> StudyResult:
+def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResult:
     """Compare the majority answers with the run's answers, task by task."""
     counts: dict[str, list[int]] = {}
     agreements: dict[str, list[float]] = {}
-    for answer, samples in _sampled_answers(queries, study):
+    for answer, samples in _sampled_answers(queries, study, plan):
         if not samples:
             continue
         assert answer.generation is not None  # only answers that were finished are covered
@@ -161,7 +154,7 @@ def _result(queries: Queries, study: StoredStudy, options: Options) -> StudyResu
                 math.fsum(shares) / len(shares) if shares else None,
             )
         )
-    samples_each = int(options["samples"])
+    samples_each = int(plan.options["samples"])
     note = (
         f"The majority answer is made of {samples_each} samples of each problem, unit by unit. Precision is the share"
         " of right atoms among those written."
@@ -169,16 +162,17 @@ def _result(queries: Queries, study: StoredStudy, options: Options) -> StudyResu
     return StudyResult(("task", "answers", "precision", "majority_precision", "agreement"), tuple(rows), (note,))
 
 
-def _sampled_answers(queries: Queries, study: StoredStudy) -> Iterator[tuple[StoredAnswer, tuple[AnswerTexts, ...]]]:
+def _sampled_answers(
+    queries: Queries, study: StoredStudy, plan: StudyPlan
+) -> Iterator[tuple[StoredAnswer, tuple[AnswerTexts, ...]]]:
     """Yield the covered answers with those of their samples that count, in the order of their numbers."""
-    covered = StudyPlan.from_json(study.record.plan).answers
     samples: dict[int, list[tuple[int, int]]] = {}
     for sample in queries.generations(study.work, role="sample"):
         if sample.answer_status is not None and sample.answer_status not in LEFT_OUT:
             samples.setdefault(sample.problem_id, []).append((sample.number, sample.id))
     for answer in queries.answers(study.work.run):
         problem = answer.problem
-        if problem.position not in covered.get(problem.task, ()):
+        if problem.position not in plan.answers.get(problem.task, ()):
             continue
         task = get_task(problem.task)
         yield (

@@ -14,8 +14,7 @@ from salt_tui.runner.events import AnswerFinished, RunEnded, RunEvent, RunStarte
 from salt_tui.runner.loop import Loop, ReadyWork
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
-from salt_tui.runner.studies.kind import OptionValue
-from salt_tui.runner.studies.plan import StudyPlan
+from salt_tui.runner.studies.plan import OptionValue, StudyPlan
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, prepare_study_resume
 from salt_tui.store.queries import open_queries
 from salt_tui.usage_error import UsageError
