@@ -1,10 +1,10 @@
-"""What became of an answer as a whole: how decoding stopped and what was extracted, as one word (spec 2)."""
+"""What became of an answer as a whole: how decoding stopped and what was extracted, as one word."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-StopReason: TypeAlias = Literal["end", "length", "context", "cancelled", "failed"]
+StopReason: TypeAlias = Literal["end", "done", "length", "context", "cancelled", "failed"]
 Extraction: TypeAlias = Literal["fenced", "unclosed", "none", "thinking_only"]
 AnswerStatus: TypeAlias = Literal[
     "failed", "cancelled", "context_full", "truncated", "no_answer", "unclosed", "complete"
@@ -43,7 +43,8 @@ def answer_status(stop_reason: str, extraction: str) -> AnswerStatus:
     """Return the status by precedence: failed, cancelled, context_full, truncated, no_answer, unclosed, complete.
 
     Args:
-        stop_reason: ``end``, ``length``, ``context``, ``cancelled`` or ``failed``.
+        stop_reason: ``end``, ``done`` (all that was asked for is there), ``length``, ``context``, ``cancelled`` or
+            ``failed``.
         extraction: ``fenced``, ``unclosed``, ``none`` or ``thinking_only``.
 
     Raises:
@@ -51,8 +52,8 @@ def answer_status(stop_reason: str, extraction: str) -> AnswerStatus:
     """
     if extraction not in _BY_EXTRACTION:
         raise ValueError(f"extraction is one of {', '.join(_BY_EXTRACTION)}, not {extraction!r}")
-    if stop_reason == "end":
+    if stop_reason in ("end", "done"):
         return _BY_EXTRACTION[extraction]
     if stop_reason not in _BY_STOP_REASON:
-        raise ValueError(f"stop reason is one of end, {', '.join(_BY_STOP_REASON)}, not {stop_reason!r}")
+        raise ValueError(f"stop reason is one of end, done, {', '.join(_BY_STOP_REASON)}, not {stop_reason!r}")
     return _BY_STOP_REASON[stop_reason]

@@ -21,8 +21,14 @@ from tasks.own_forms import LETTERS, OWN_KINDS, OwnKind, own_form
 from tasks.prompts import DEFAULT_SHOTS, FENCE_INSTRUCTIONS, fenced
 from tasks.task import ParameterError, Turn, quoted
 
+FILE_PREFIX = "file:"
+"""Begins the name of a task that is a file."""
+
 KEYS = ("id", "kind", "prompt", "messages", "reference", "choices", "example")
 """Keys with a meaning of their own."""
+
+PROMPT_VERSION = 1
+"""Raised whenever the words about how to answer change; part of a run's plan."""
 
 LONGEST_TEXT = 200_000
 """Characters of a prompt with all its messages, or of a reference."""

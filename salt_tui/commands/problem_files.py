@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.commands.failures import DONE, USAGE, say
-from salt_tui.inputs.question_files import PREFIX, check_questions, read_questions
+from salt_tui.inputs.question_files import check_questions, read_questions
 from salt_tui.paths import expanded
 from salt_tui.runner.request import MAXIMUM_LIMIT, MAXIMUM_SHOTS, method_of
 from salt_tui.store.placing import complete_file
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
+from tasks.own_problems import FILE_PREFIX
 from tasks.parameters import level_parameters
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS, conversation
@@ -56,7 +57,7 @@ def check_file(file: Path, *, json_output: bool) -> int:
         say(
             f"{bad} bad row{'s' * (bad != 1)} of {checked.rows}"
             if bad
-            else f"{len(checked.task.problems)} problems ({of_kinds}){shown}: run --tasks {PREFIX}{file}"
+            else f"{len(checked.task.problems)} problems ({of_kinds}){shown}: run --tasks {FILE_PREFIX}{file}"
         )
     return USAGE if checked.faults else DONE
 
@@ -72,7 +73,7 @@ def export_problems(wanted: ExportedProblems, output: str, *, overwrite: bool) -
         raise UsageError(f"--limit {wanted.limit}: at least 1, at most {MAXIMUM_LIMIT}")
     if wanted.shots is not None and not 0 <= wanted.shots <= MAXIMUM_SHOTS:
         raise UsageError(f"--shots {wanted.shots}: 0 to {MAXIMUM_SHOTS}")
-    rows = _own_rows(wanted) if wanted.task.startswith(PREFIX) else _generated_rows(wanted)
+    rows = _own_rows(wanted) if wanted.task.startswith(FILE_PREFIX) else _generated_rows(wanted)
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     if output == STDOUT:
         sys.stdout.writelines(lines)
@@ -113,7 +114,7 @@ def _generated_rows(wanted: ExportedProblems) -> Iterator[dict[str, Any]]:
 
 
 def _own_rows(wanted: ExportedProblems) -> Iterator[dict[str, Any]]:
-    task = read_questions(Path(wanted.task.removeprefix(PREFIX)))
+    task = read_questions(Path(wanted.task.removeprefix(FILE_PREFIX)))
     for position, problem in enumerate(task.problems[: wanted.limit]):
         yield {
             "id": problem.content_id,

@@ -15,11 +15,8 @@ from typing import Any
 
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
-from tasks.own_problems import OwnProblem, OwnTask, RowError, read_problem
+from tasks.own_problems import FILE_PREFIX, OwnProblem, OwnTask, RowError, read_problem
 from tasks.task import quoted
-
-PREFIX = "file:"
-"""Begins the name of a task that is a file."""
 
 MOST_ROWS = 100_000
 LONGEST_LINE = 1_000_000
@@ -110,7 +107,7 @@ def check_questions(file: Path) -> CheckedFile:
 
 def task_name(file: Path) -> str:
     """Return the name of the task that a file is: ``file:`` and the file's name in plain characters."""
-    return PREFIX + (_UNUSUAL.sub("_", file.name.removesuffix(".jsonl"))[:_LONGEST_NAME] or "problems")
+    return FILE_PREFIX + (_UNUSUAL.sub("_", file.name.removesuffix(".jsonl"))[:_LONGEST_NAME] or "problems")
 
 
 def _lines(file: Path, faults: list[RowFault]) -> Iterator[tuple[int, bytes]]:

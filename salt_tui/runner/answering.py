@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from salt_tui.engine.engine import Token
-from salt_tui.engine.requests import Free, Generate, Sampling
+from salt_tui.engine.requests import Free, Generate, Sampling, Segment
+from salt_tui.runner.asked_problems import form_of, letter_choice
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, AtomScored, TokenArrived, UnitsWithdrawn
 from salt_tui.runner.jobs import Ending, JobName, Output, ReplyEvent
 from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
@@ -17,7 +18,6 @@ from scoring.confidence import CONFIDENCE_FUNCTIONS
 from tasks.answer import split_reference
 from tasks.answer_form import ReferenceUnits
 from tasks.draws import derive_seed
-from tasks.registry import get_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,31 @@ class AnswerJob:
     reading: ReplyReading
 
     def request(self, key: int) -> Generate:
-        """Return what the engine is asked: free text up to the limit."""
+        """Return what the engine is asked: free text up to the limit, or one of the letters of a choice."""
+        segment: Segment = Free(self.max_tokens)
+        if self.problem.answer_kind == "choice":
+            sampled = self.sampling.temperature > 0
+            segment = letter_choice(self.reading.vocabulary, len(self.problem.choices), sampled=sampled)
         return Generate(
             key=key,
             prompt=self.prompt.prompt,
             preamble=self.prompt.preamble,
-            segments=(Free(self.max_tokens),),
+            segments=(segment,),
             sampling=self.sampling,
         )
 
     def begin(self, output: Output, attempt: int) -> AnswerAttempt:
         """Begin to read the reply."""
-        task = get_task(self.problem.task)
-        reference = split_reference(task, self.problem.reference)
-        lines = [0] * len(reference.lines)
+        form = form_of(self.problem)
+        reference = split_reference(form, self.problem.reference)
+        lines = [0] * max(1, len(reference.lines))
         for line in reference.atom_lines:
             lines[line] += 1
         name = self.name
         output.emit(
             AnswerStarted(output.generation, name.task, name.position, attempt, tuple(lines), name.role, name.number)
         )
-        answer = LiveAnswer(task, reference, self.reading.vocabulary, thinking_open=self.reading.thinking_open)
+        answer = LiveAnswer(form, reference, self.reading.vocabulary, thinking_open=self.reading.thinking_open)
         return AnswerAttempt(self.name, reference, answer, output)
 
 
@@ -108,7 +112,7 @@ class AnswerAttempt:
         """End the reply: the last units, the missing ones, the answer's status."""
         answer, output, stop_reason = self._answer, self._output, ending.stop_reason
         status = answer_status(stop_reason, answer.extraction)
-        changes = answer.finish(cut=stop_reason != "end", count_missing=status not in LEFT_OUT)
+        changes = answer.finish(cut=stop_reason not in {"end", "done"}, count_missing=status not in LEFT_OUT)
         # Ending changes the extraction of a reply whose last characters were ambiguous.
         status = answer_status(stop_reason, answer.extraction)
         self._store_changes(changes)

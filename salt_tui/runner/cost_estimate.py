@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from salt_tui.runner.prompting import ANSWER_ALLOWANCE, ANSWER_MARGIN
-from salt_tui.runner.request import RunRequest, check_request, method_of
+from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import open_queries
 from salt_tui.store.results import StoredAnswer
+from tasks.own_problems import OwnTask, right_reply
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS, conversation, worked_answer
+from tasks.task import Turn
 
 SAMPLE = 3
 """Problems per task that are drawn to see how long they are."""
@@ -80,26 +82,20 @@ def estimate_cost(request: RunRequest, pace: Pace | None) -> CostEstimate:
     Raises:
         UsageError, ParameterError, ContextError: as for the run itself.
     """
-    method = method_of(request.method)
-    shots = DEFAULT_SHOTS if request.shots is None else request.shots
     prompt = answer = most = 0.0
     answers = 0
     for item in check_request(request):
-        drawn = draw_problems(
-            item.task, request.difficulty, item.parameters, request.seed, min(request.limit, SAMPLE), shots
-        ).problems
-        if not drawn:
+        sample = _own_sample(item, request) if isinstance(item, OwnTask) else _generated_sample(item, request)
+        if not sample.questions:
             continue
-        preamble = sum(len(turn.content) for turn in conversation(item.task, drawn[0], method, shots)[:-1])
-        lengths = [len(worked_answer(item.task, problem, method)) / CHARACTERS_PER_TOKEN for problem in drawn]
-        right = _mean([len(problem.reference) for problem in drawn])
-        measured = None if pace is None else pace.expected_tokens(item.task.name, method, right)
+        lengths = [characters / CHARACTERS_PER_TOKEN for characters in sample.replies]
+        measured = None if pace is None else pace.expected_tokens(sample.task, request.method, _mean(sample.references))
         expected = _mean(lengths) if measured is None else measured
         limit = request.max_tokens or max(expected, ANSWER_ALLOWANCE * max(lengths) + ANSWER_MARGIN)
-        answers += request.limit
-        prompt += (preamble + request.limit * _mean([len(problem.text) for problem in drawn])) / CHARACTERS_PER_TOKEN
-        answer += request.limit * min(expected, limit)
-        most += request.limit * limit
+        answers += sample.count
+        prompt += (sample.preamble + sample.count * _mean(sample.questions)) / CHARACTERS_PER_TOKEN
+        answer += sample.count * min(expected, limit)
+        most += sample.count * limit
     prompt_tokens, answer_tokens, most_tokens = (round(tokens) for tokens in (prompt, answer, most))
     return CostEstimate(
         answers,
@@ -109,6 +105,55 @@ def estimate_cost(request: RunRequest, pace: Pace | None) -> CostEstimate:
         _seconds(prompt_tokens, answer_tokens, pace),
         _seconds(prompt_tokens, most_tokens, pace),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Lengths in characters of a few problems of a task.
+
+    Attributes:
+        count: problems that the run will ask.
+        preamble: what stands before each question.
+        questions, replies, references: of each problem of the sample; replies are right ones as worded.
+    """
+
+    task: str
+    count: int
+    preamble: int
+    questions: list[int]
+    replies: list[int]
+    references: list[int]
+
+
+def _generated_sample(item: RequestedTask, request: RunRequest) -> _Sample:
+    task, method = item.task, method_of(request.method)
+    shots = DEFAULT_SHOTS if request.shots is None else request.shots
+    count = min(request.limit, SAMPLE)
+    drawn = draw_problems(task, request.difficulty, item.parameters, request.seed, count, shots).problems
+    return _Sample(
+        task=task.name,
+        count=request.limit,
+        preamble=_characters(conversation(task, drawn[0], method, shots)[:-1]) if drawn else 0,
+        questions=[len(problem.text) for problem in drawn],
+        replies=[len(worked_answer(task, problem, method)) for problem in drawn],
+        references=[len(problem.reference) for problem in drawn],
+    )
+
+
+def _own_sample(task: OwnTask, request: RunRequest) -> _Sample:
+    asked = task.problems[: request.limit]
+    return _Sample(
+        task=task.name,
+        count=len(asked),
+        preamble=_characters(task.conversation(asked[0], request.shots)[:-1]),
+        questions=[len(problem.question) for problem in asked],
+        replies=[len(right_reply(problem)) for problem in asked],
+        references=[len(problem.reference) for problem in asked],
+    )
+
+
+def _characters(turns: Sequence[Turn]) -> int:
+    return sum(len(turn.content) for turn in turns)
 
 
 def earlier_pace(database: Path, model: str) -> Pace | None:

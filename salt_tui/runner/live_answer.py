@@ -1,4 +1,4 @@
-"""One answer while it streams: tokens in; labelled, measured units out (design 3, steps 2 and 3)."""
+"""One answer while it streams: tokens in; labelled, measured units out."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from salt_tui.store.records import TokenRecord, UnitKind, UnitRecord
 from scoring.confidence import CONFIDENCE_FUNCTIONS, unit_confidences
 from scoring.labels import label_unit
 from tasks.answer import AnswerChanges, AnswerParser, AnswerUnit
-from tasks.answer_form import ReferenceUnits
-from tasks.task import Task
+from tasks.answer_form import AnswerForm, ReferenceUnits
 
 UNIT_KINDS: tuple[UnitKind, ...] = ("atom", "line", "generation")
 
@@ -33,18 +32,18 @@ class LiveAnswer:
     """Turns the tokens of one answer into scored units as they arrive.
 
     Args:
-        task: splits and normalises.
+        form: splits, normalises and says what is right.
         reference: the normalised units of the right answer.
         vocabulary: bytes of every token id.
         thinking_open: the prompt left a ``<think>`` open.
     """
 
     def __init__(
-        self, task: Task, reference: ReferenceUnits, vocabulary: tuple[bytes, ...], *, thinking_open: bool
+        self, form: AnswerForm, reference: ReferenceUnits, vocabulary: tuple[bytes, ...], *, thinking_open: bool
     ) -> None:
-        self._task = task
+        self._form = form
         self._vocabulary = vocabulary
-        self._parser = AnswerParser(task, thinking_open=thinking_open)
+        self._parser = AnswerParser(form, thinking_open=thinking_open)
         self._reference: dict[UnitKind, tuple[str, ...]] = {
             "atom": reference.atoms,
             "line": reference.lines,
@@ -56,7 +55,7 @@ class LiveAnswer:
         self._ends: list[int] = []
         self._log_probabilities: list[float] = []
         self._entropies: list[float] = []
-        self._generated: dict[UnitKind, int] = dict.fromkeys(UNIT_KINDS, 0)
+        self._generated: dict[UnitKind, set[int]] = {kind: set() for kind in UNIT_KINDS}
         self._correct_atoms = 0
 
     @property
@@ -82,7 +81,7 @@ class LiveAnswer:
     @property
     def generated_atoms(self) -> int:
         """Atoms completed in the present revision."""
-        return self._generated["atom"]
+        return len(self._generated["atom"])
 
     @property
     def correct_atoms(self) -> int:
@@ -123,22 +122,25 @@ class LiveAnswer:
         missing = [
             self._missing(kind, index)
             for kind in UNIT_KINDS
-            for index in range(self._generated[kind], len(self._reference[kind]))
-            if count_missing
+            for index in range(len(self._reference[kind]))
+            if count_missing and index not in self._generated[kind]
         ]
         return ScoredChanges(changes.withdrawn, (*changes.units, *missing))
 
     def _scored(self, changes: AnswerChanges) -> ScoredChanges:
         if changes.withdrawn:
-            self._generated = dict.fromkeys(UNIT_KINDS, 0)
+            self._generated = {kind: set() for kind in UNIT_KINDS}
             self._correct_atoms = 0
         return ScoredChanges(changes.withdrawn, tuple(self._score(unit) for unit in changes.units))
 
     def _score(self, unit: AnswerUnit) -> UnitRecord:
         references = self._reference[unit.kind]
         reference = references[unit.index] if unit.index < len(references) else None
-        status = label_unit(self._task.normalise(unit.text), reference)
-        self._generated[unit.kind] = unit.index + 1
+        text = self._form.normalise(unit.text)
+        if reference is not None and self._form.is_right(unit.kind, unit.text, reference):
+            text = reference
+        status = label_unit(text, reference)
+        self._generated[unit.kind].add(unit.index)
         self._correct_atoms += unit.kind == "atom" and status == "correct"
         first, last, members = self._token_range(unit.start, unit.end)
         values = unit_confidences(
@@ -160,7 +162,7 @@ class LiveAnswer:
         )
 
     def _token_range(self, start: int, end: int) -> tuple[int, int, list[int]]:
-        """Tokens whose bytes overlap ``[start, end)``; tokens without bytes overlap nothing (spec 3)."""
+        """Tokens whose bytes overlap ``[start, end)``; tokens without bytes overlap nothing."""
         first = bisect_right(self._ends, start)
         last = bisect_left(self._starts, end)
         members = [index for index in range(first, last) if self._ends[index] > self._starts[index]]

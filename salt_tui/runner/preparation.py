@@ -8,27 +8,33 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from salt_tui.engine.engine import ContextError, Engine, ModelInfo
+from salt_tui.engine.engine import ChatTurn, ContextError, Engine, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.paths import new_engine_log_path
+from salt_tui.runner.asked_problems import OWN_DIFFICULTY, generated_record, letter_choice, own_record
 from salt_tui.runner.events import ModelLoading, Notice
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.model_identity import ModelIdentity
 from salt_tui.runner.opened_model import load_model, make_ready, open_model
 from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json, content_hash, reads_date
-from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
+from salt_tui.runner.prompting import (
+    EncodedProblem,
+    answer_limit,
+    encode_conversations,
+    encode_problems,
+    needed_context,
+    reply_limit,
+)
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
 from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, Work
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.usage_error import UsageError
-from tasks.answer import split_reference
+from tasks.own_problems import PROMPT_VERSION, OwnTask, right_reply
 from tasks.parameters import format_parameter
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS, worked_examples
-from tasks.registry import get_task
-from tasks.task import Problem
 
 SLOW_LIMIT = 1000
 """From so many problems on, drawing them takes seconds and is announced."""
@@ -39,7 +45,7 @@ class _DrawnTask:
     """A task with its problems and their prompts."""
 
     plan: TaskPlan
-    problems: tuple[Problem, ...]
+    problems: tuple[ProblemRecord, ...]
     prompts: tuple[EncodedProblem, ...]
 
 
@@ -77,7 +83,7 @@ def prepare_run(request: RunRequest, database: Path, emit: Emit, log: Path | Non
 
 def _prepare(
     request: RunRequest,
-    requested: Sequence[RequestedTask],
+    requested: Sequence[RequestedTask | OwnTask],
     resolved: ResolvedModel,
     store: Store,
     engine: Engine,
@@ -88,10 +94,17 @@ def _prepare(
     info = load_model(engine, resolved, request.engine, date, emit)
     if request.date is not None and not reads_date(info.template):
         emit(Notice(f"--date {request.date} has no effect: the chat template of {resolved.name} shows no date"))
-    drawn = [_draw_task(engine, item, request, resolved.kind == "reasoning", emit) for item in requested]
+    reasoning = resolved.kind == "reasoning"
+    drawn = [
+        _own_task(engine, item, request, reasoning)
+        if isinstance(item, OwnTask)
+        else _draw_task(engine, item, request, reasoning, emit)
+        for item in requested
+    ]
     context = request.engine.context or resolved.default_context or _automatic_context(drawn, info, emit)
     _check_prompts_fit(drawn, context)
     model = open_model(engine, resolved.name, info, request.engine, context=context, width=request.engine.width)
+    _check_letters(drawn, model.vocabulary)
     plan = RunPlan(
         model_sha256=identity.sha256(),
         template=info.template,
@@ -108,7 +121,11 @@ def _prepare(
     caveats = [f"{resolved.name}: {resolved.entry.caveat}"] if resolved.entry.caveat else []
     if context > info.trained_context > 0:
         caveats.append(f"-c {context}: the model was trained on {info.trained_context} tokens")
-    caveats += [f"{item.task.name}: {caveat}" for item in requested if (caveat := item.task.caveat(item.parameters))]
+    caveats += [
+        f"{item.task.name}: {caveat}"
+        for item in requested
+        if isinstance(item, RequestedTask) and (caveat := item.task.caveat(item.parameters))
+    ]
     warnings = (*info.warnings, *_exactness_warnings(environment), *caveats)
     # Hash and exactness check took their time: the last event at which a stop leaves nothing behind.
     emit(ModelLoading(resolved.name, 1.0))
@@ -116,11 +133,7 @@ def _prepare(
         _model_record(resolved, info, plan.model_sha256),
         model.vocabulary,
         _run_record(plan, environment, warnings),
-        [
-            _problem_record(problem, position, task.plan.method)
-            for task in drawn
-            for position, problem in enumerate(task.problems)
-        ],
+        [problem for task in drawn for problem in task.problems],
     )
     store.claim(Work(run))
     return make_ready(
@@ -153,8 +166,30 @@ def _draw_task(engine: Engine, item: RequestedTask, request: RunRequest, reasoni
             problem_ids=tuple(problem.id for problem in drawn.problems),
             max_tokens=max_tokens,
         ),
-        problems=drawn.problems,
+        problems=tuple(generated_record(problem, position, method) for position, problem in enumerate(drawn.problems)),
         prompts=tuple(prompts),
+    )
+
+
+def _own_task(engine: Engine, task: OwnTask, request: RunRequest, reasoning: bool) -> _DrawnTask:
+    asked = task.problems[: request.limit]
+    records = tuple(own_record(task, problem, position, request.shots) for position, problem in enumerate(asked))
+    conversations = [tuple(ChatTurn(turn.role, turn.content) for turn in record.messages) for record in records]
+    longest = max(map(right_reply, asked), key=len)
+    return _DrawnTask(
+        plan=TaskPlan(
+            task=task.name,
+            prompt_version=PROMPT_VERSION,
+            difficulty=OWN_DIFFICULTY,
+            parameters={},
+            method="regular",
+            shots=DEFAULT_SHOTS if request.shots is None else request.shots,
+            example_ids=tuple(example.content_id for example in task.examples),
+            problem_ids=tuple(record.content_id for record in records),
+            max_tokens=request.max_tokens or reply_limit(engine, longest, reasoning=reasoning),
+        ),
+        problems=records,
+        prompts=tuple(encode_conversations(engine, conversations)),
     )
 
 
@@ -181,6 +216,13 @@ def _check_prompts_fit(tasks: Sequence[_DrawnTask], context: int) -> None:
         raise ContextError(
             f"-c {context}: no prompt fits, the shortest has {shortest} tokens; use -c {_needed_context(tasks)}"
         )
+
+
+def _check_letters(tasks: Sequence[_DrawnTask], vocabulary: tuple[bytes, ...]) -> None:
+    problems = (problem for task in tasks for problem in task.problems if problem.answer_kind == "choice")
+    most = max((len(problem.choices) for problem in problems), default=0)
+    if most:
+        letter_choice(vocabulary, most, sampled=False)
 
 
 def _exactness_warnings(environment: Environment) -> tuple[str, ...]:
@@ -220,25 +262,9 @@ def _run_record(plan: RunPlan, environment: Environment, warnings: tuple[str, ..
     )
 
 
-def _problem_record(problem: Problem, position: int, method: str) -> ProblemRecord:
-    reference = split_reference(get_task(problem.task), problem.reference)
-    return ProblemRecord(
-        task=problem.task,
-        position=position,
-        content_id=problem.id,
-        difficulty=problem.difficulty,
-        seed=problem.seed,
-        method=method,
-        text=problem.text,
-        reference=problem.reference,
-        reference_atoms=len(reference.atoms),
-        reference_lines=len(reference.lines),
-    )
-
-
 def _prompts_by_problem(tasks: Sequence[_DrawnTask]) -> dict[tuple[str, str], EncodedProblem]:
     return {
-        (task.plan.task, problem.id): encoded
+        (task.plan.task, problem.content_id): encoded
         for task in tasks
         for problem, encoded in zip(task.problems, task.prompts, strict=True)
     }

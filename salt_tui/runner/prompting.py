@@ -46,13 +46,29 @@ def encode_problems(
     """
     if not problems:
         return []
-    opening = [ChatTurn(turn.role, turn.content) for turn in conversation(task, problems[0], method, shots)[:-1]]
-    texts = (*SENTINELS, *(problem.text for problem in problems))
-    first, second, *prompts = engine.encode([[*opening, ChatTurn("user", text)] for text in texts])
-    if first == second:
-        raise ModelError("the chat template leaves the problem out of the prompt: give another one in models.toml")
-    preamble = first[: common_prefix(first, second)]
-    return [EncodedProblem(prompt, common_prefix(preamble, prompt[:-1])) for prompt in prompts]
+    opening = tuple(ChatTurn(turn.role, turn.content) for turn in conversation(task, problems[0], method, shots)[:-1])
+    return encode_conversations(engine, [(*opening, ChatTurn("user", problem.text)) for problem in problems])
+
+
+def encode_conversations(engine: Engine, conversations: Sequence[tuple[ChatTurn, ...]]) -> list[EncodedProblem]:
+    """Render and tokenise conversations that end with a question; those with equal turns before it share a preamble.
+
+    Raises:
+        ModelError: the template does not show the last turn.
+    """
+    openings = list(dict.fromkeys(turns[:-1] for turns in conversations))
+    probes = [(*opening, ChatTurn("user", text)) for opening in openings for text in SENTINELS]
+    encoded = engine.encode([*probes, *conversations])
+    preambles: dict[tuple[ChatTurn, ...], tuple[int, ...]] = {}
+    for place, opening in enumerate(openings):
+        first, second = encoded[2 * place], encoded[2 * place + 1]
+        if first == second:
+            raise ModelError("the chat template leaves the problem out of the prompt: give another one in models.toml")
+        preambles[opening] = first[: common_prefix(first, second)]
+    return [
+        EncodedProblem(prompt, common_prefix(preambles[turns[:-1]], prompt[:-1]))
+        for turns, prompt in zip(conversations, encoded[len(probes) :], strict=True)
+    ]
 
 
 def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
@@ -71,8 +87,13 @@ def answer_limit(engine: Engine, task: Task, problems: Sequence[Problem], method
         method: ``cot`` counts the explanation in.
         reasoning: the model thinks first.
     """
-    longest = max(problems, key=lambda problem: len(worked_answer(task, problem, method)))
-    tokens = len(engine.tokenize(worked_answer(task, longest, method).encode()))
+    replies = [worked_answer(task, problem, method) for problem in problems]
+    return reply_limit(engine, max(replies, key=len), reasoning=reasoning)
+
+
+def reply_limit(engine: Engine, longest: str, *, reasoning: bool) -> int:
+    """Return the token limit of replies whose longest right one is given."""
+    tokens = len(engine.tokenize(longest.encode()))
     return ANSWER_ALLOWANCE * tokens + ANSWER_MARGIN + (THINKING_ALLOWANCE if reasoning else 0)
 
 

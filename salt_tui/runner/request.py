@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Literal
 
 from salt_tui.engine.engine import check_width
+from salt_tui.inputs.question_files import read_questions
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.similar_names import did_you_mean
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
+from tasks.own_problems import FILE_PREFIX, OwnTask
 from tasks.parameters import level_parameters
 from tasks.registry import TASKS, get_task
 from tasks.task import DIFFICULTIES, METHODS, Method, Parameters, Task
@@ -75,11 +79,11 @@ class RequestedTask:
     parameters: Parameters
 
 
-def check_request(request: RunRequest) -> tuple[RequestedTask, ...]:
+def check_request(request: RunRequest) -> tuple[RequestedTask | OwnTask, ...]:
     """Validate what can be validated without the model and resolve tasks and parameters.
 
     Raises:
-        UsageError: naming what is wrong and what would be right.
+        UsageError: naming what is wrong and what would be right; also the first bad row of a file.
         ParameterError: for ``--param``.
         ContextError: for the width.
     """
@@ -95,13 +99,21 @@ def check_request(request: RunRequest) -> tuple[RequestedTask, ...]:
         _check_date(request.date)
     check_sampling(request.sampling)
     check_engine_options(request.engine)
-    names = tuple(TASKS) if "all" in request.tasks else tuple(dict.fromkeys(request.tasks))
-    _require(bool(names), "no task named: --tasks NAME,NAME or --tasks all")
+    files = tuple(dict.fromkeys(name for name in request.tasks if name.startswith(FILE_PREFIX)))
+    named = tuple(dict.fromkeys(name for name in request.tasks if name not in files))
+    names = tuple(TASKS) if "all" in named else named
+    _require(bool(names or files), "no task named: --tasks NAME,NAME, --tasks all or --tasks file:PROBLEMS.jsonl")
     tasks = [get_task(name) for name in names]
-    return tuple(
+    generated = tuple(
         RequestedTask(task, level_parameters(task, request.difficulty, overrides))
         for task, overrides in zip(tasks, _overrides(tasks, request.parameters), strict=True)
     )
+    if files and request.method != "regular":
+        raise UsageError(f"--method {request.method}: problems of a file are asked directly, leave it out")
+    own = [read_questions(Path(name.removeprefix(FILE_PREFIX))) for name in files]
+    repeated = [name for name, count in Counter(task.name for task in own).items() if count > 1]
+    _require(not repeated, f"two files would both be {', '.join(repeated)}: rename one")
+    return (*generated, *own)
 
 
 def _overrides(tasks: Sequence[Task], texts: Sequence[str]) -> list[tuple[str, ...]]:

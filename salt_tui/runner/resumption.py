@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from salt_tui.engine.engine import Engine
+from salt_tui.engine.engine import ChatTurn, Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.errors import EnvironmentChangedError
@@ -16,8 +16,8 @@ from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.opened_model import make_ready, open_model
-from salt_tui.runner.plan import Environment, RunPlan, canonical_json, differences
-from salt_tui.runner.prompting import EncodedProblem, encode_problems
+from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json, differences
+from salt_tui.runner.prompting import EncodedProblem, encode_conversations, encode_problems
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import check_engine_options, method_of
 from salt_tui.runner.stored_model import load_again, options_of
@@ -27,6 +27,7 @@ from salt_tui.store.results import StoredRun
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.store.stored_values import Place
 from salt_tui.usage_error import UsageError
+from tasks.own_problems import FILE_PREFIX
 from tasks.prompts import worked_examples
 from tasks.registry import get_task
 from tasks.task import Problem
@@ -95,19 +96,17 @@ def prepare_resume(
 
 def _check_plan(run: int, stored: RunPlan, current: RunPlan) -> None:
     """Compare with what this program and this file would plan; problems themselves come from the store."""
-    tasks = tuple(
-        replace(
-            task,
-            prompt_version=get_task(task.task).prompt_version,
-            example_ids=tuple(
-                example.id for example in worked_examples(get_task(task.task), task.difficulty, task.shots)
-            ),
-        )
-        for task in current.tasks
-    )
+    tasks = tuple(task if task.task.startswith(FILE_PREFIX) else _planned_today(task) for task in current.tasks)
     found = differences(canonical_json(stored), canonical_json(replace(current, tasks=tasks)))
     if found:
         raise UsageError(f"run {run} cannot be resumed, its plan is another now: {'; '.join(found)}")
+
+
+def _planned_today(plan: TaskPlan) -> TaskPlan:
+    """Return what the program would plan for a generated task; problems of files are stored with their prompts."""
+    task = get_task(plan.task)
+    examples = worked_examples(task, plan.difficulty, plan.shots)
+    return replace(plan, prompt_version=task.prompt_version, example_ids=tuple(example.id for example in examples))
 
 
 def _refuse_unplanned(run: int, plan: RunPlan, pending: Sequence[PendingProblem], database: Path) -> None:
@@ -167,13 +166,7 @@ def _encode_again(
     prompts: dict[tuple[str, str], EncodedProblem] = {}
     for task in plan.tasks:
         asked = [problem for (name, _), problem in problems.items() if name == task.task]
-        encoded = encode_problems(
-            engine,
-            get_task(task.task),
-            [Problem(item.task, item.text, item.reference, item.difficulty, 0) for item in asked],
-            method_of(task.method),
-            task.shots,
-        )
+        encoded = _encode_task(engine, task, asked)
         prompts |= {(item.task, item.content_id): prompt for item, prompt in zip(asked, encoded, strict=True)}
     for key, (problem, prompt) in stored.items():
         if prompts[key] != prompt:
@@ -182,6 +175,15 @@ def _encode_again(
                 " than it was, so its chat template or its tokenizer does not give the same each time"
             )
     return prompts
+
+
+def _encode_task(engine: Engine, plan: TaskPlan, asked: Sequence[ProblemRecord]) -> list[EncodedProblem]:
+    if plan.task.startswith(FILE_PREFIX):
+        return encode_conversations(
+            engine, [tuple(ChatTurn(turn.role, turn.content) for turn in problem.messages) for problem in asked]
+        )
+    problems = [Problem(item.task, item.text, item.reference, item.difficulty, 0) for item in asked]
+    return encode_problems(engine, get_task(plan.task), problems, method_of(plan.method), plan.shots)
 
 
 def _stored_prompts(database: Path, run: int) -> dict[tuple[str, str], tuple[ProblemRecord, EncodedProblem]]:

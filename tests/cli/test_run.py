@@ -92,8 +92,13 @@ def test_a_finished_run_resumed_is_a_no_op(
 
 def start(model: Path, database: Path) -> subprocess.Popen[bytes]:
     """Start a run in a process of its own and wait until it has stored an atom."""
+    return start_command(arguments(model, database, "--json"), database)
+
+
+def start_command(command: list[str], database: Path) -> subprocess.Popen[bytes]:
+    """Start a command in a process of its own and wait until it has stored an atom."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "salt_tui", *arguments(model, database, "--json")],
+        [sys.executable, "-m", "salt_tui", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.getcwd()},

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from salt_tui.runner.answering import AnswerJob, seeded_sampling
+from salt_tui.runner.asked_problems import form_of
 from salt_tui.runner.jobs import Job, JobName
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.runner.request import check_sampling
@@ -26,9 +27,8 @@ from scoring.agreement import (
 )
 from scoring.answer_status import LEFT_OUT
 from tasks.answer import split_reference
+from tasks.answer_form import AnswerForm
 from tasks.draws import derive_seed
-from tasks.registry import get_task
-from tasks.task import Task
 
 MOST_SAMPLES = 1000
 NO_SAMPLE = "no sample could be computed"
@@ -93,7 +93,7 @@ def _answer_signals(
 ) -> Iterator[SignalRecord]:
     assert answer.generation is not None  # only answers that were finished are covered
     generation = answer.generation
-    own = _texts(get_task(answer.problem.task), queries.units(generation))
+    own = _texts(form_of(answer.problem), queries.units(generation))
     whole = ("agreement", "cluster_entropy")
     names = (*whole, "agreement_aligned") if aligned else whole
     by_kind: tuple[tuple[SignalKind, tuple[str, ...]], ...] = ("atom", own.atoms), ("line", own.lines)
@@ -132,16 +132,16 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
         if not samples:
             continue
         assert answer.generation is not None  # only answers that were finished are covered
-        task = get_task(answer.problem.task)
-        reference = split_reference(task, answer.problem.reference).atoms
-        own = _texts(task, queries.units(answer.generation))
+        form, task = form_of(answer.problem), answer.problem.task
+        reference = split_reference(form, answer.problem.reference).atoms
+        own = _texts(form, queries.units(answer.generation))
         majority = majority_units([sample.atoms for sample in samples])
-        found = counts.setdefault(task.name, [0, 0, 0, 0, 0])
+        found = counts.setdefault(task, [0, 0, 0, 0, 0])
         for place, value in enumerate(
             (1, _correct(own.atoms, reference), len(own.atoms), _correct(majority, reference), len(majority))
         ):
             found[place] += value
-        agreements.setdefault(task.name, []).extend(unit_agreement(own.atoms, [sample.atoms for sample in samples]))
+        agreements.setdefault(task, []).extend(unit_agreement(own.atoms, [sample.atoms for sample in samples]))
     rows: list[tuple[str | int | float | None, ...]] = []
     for name, (answers, correct, generated, majority_correct, majority_generated) in counts.items():
         shares = agreements[name]
@@ -174,21 +174,21 @@ def _sampled_answers(
         problem = answer.problem
         if problem.position not in plan.answers.get(problem.task, ()):
             continue
-        task = get_task(problem.task)
+        form = form_of(problem)
         yield (
             answer,
             tuple(
-                _texts(task, queries.units(generation)) for _, generation in sorted(samples.get(answer.problem_id, ()))
+                _texts(form, queries.units(generation)) for _, generation in sorted(samples.get(answer.problem_id, ()))
             ),
         )
 
 
-def _texts(task: Task, units: Sequence[UnitRecord]) -> AnswerTexts:
+def _texts(form: AnswerForm, units: Sequence[UnitRecord]) -> AnswerTexts:
     """Return the units that were written, normalised; missing ones stand at the end and have no text."""
     texts: dict[str, list[str]] = {"atom": [], "line": [], "generation": []}
     for unit in sorted(units, key=lambda unit: unit.index):
         if unit.text is not None:
-            texts[unit.kind].append(task.normalise(unit.text))
+            texts[unit.kind].append(form.normalise(unit.text))
     whole = texts["generation"]
     return AnswerTexts(tuple(texts["atom"]), tuple(texts["line"]), whole[0] if whole else None)
 

@@ -1,0 +1,97 @@
+"""Problems of generated tasks and of files alike: how one is stored, and how its answer is read."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from salt_tui.engine.requests import Choice
+from salt_tui.store.records import Message, ProblemRecord
+from salt_tui.usage_error import UsageError
+from tasks.answer import split_reference
+from tasks.answer_form import AnswerForm
+from tasks.own_forms import LETTERS, own_form
+from tasks.own_problems import OwnProblem, OwnTask
+from tasks.registry import get_task
+from tasks.task import Problem
+
+OWN_DIFFICULTY = "own"
+"""What stands for the level where problems come from a file."""
+
+
+def form_of(problem: ProblemRecord) -> AnswerForm:
+    """Return the form of the answer to a stored problem."""
+    if problem.answer_kind == "generated":
+        return get_task(problem.task)
+    return own_form(problem.answer_kind, problem.reference, problem.choices, dict(problem.slices))
+
+
+def generated_record(problem: Problem, position: int, method: str) -> ProblemRecord:
+    """Return a generated problem as it is stored."""
+    reference = split_reference(get_task(problem.task), problem.reference)
+    return ProblemRecord(
+        task=problem.task,
+        position=position,
+        content_id=problem.id,
+        difficulty=problem.difficulty,
+        seed=problem.seed,
+        method=method,
+        text=problem.text,
+        reference=problem.reference,
+        reference_atoms=len(reference.atoms),
+        reference_lines=len(reference.lines),
+    )
+
+
+def own_record(task: OwnTask, problem: OwnProblem, position: int, shots: int | None) -> ProblemRecord:
+    """Return a problem of a file as it is stored: with its whole conversation, so that the file is not needed again.
+
+    Raises:
+        ParameterError: the file has fewer worked examples than ``shots``.
+    """
+    reference = split_reference(problem.form, problem.reference)
+    return ProblemRecord(
+        task=task.name,
+        position=position,
+        content_id=problem.content_id,
+        difficulty=OWN_DIFFICULTY,
+        seed=0,
+        method="regular",
+        text=problem.question,
+        reference=problem.reference,
+        reference_atoms=len(reference.atoms),
+        reference_lines=len(reference.lines),
+        answer_kind=problem.kind,
+        choices=problem.choices,
+        slices=problem.columns,
+        messages=tuple(Message(turn.role, turn.content) for turn in task.conversation(problem, shots)),
+    )
+
+
+@lru_cache(maxsize=64)
+def letter_choice(vocabulary: tuple[bytes, ...], count: int, *, sampled: bool) -> Choice:
+    """Return the choice among the first letters: a token for each way to write one, with a space before it or without.
+
+    Args:
+        vocabulary: bytes of every token id.
+        count: letters, from A on.
+        sampled: a letter is drawn instead of the likeliest taken.
+
+    Raises:
+        UsageError: a letter is no single token of the model.
+    """
+    spelled: dict[bytes, list[int]] = {}
+    for letter in LETTERS[:count]:
+        for spelling in (letter, f" {letter}"):
+            spelled[spelling.encode()] = []
+    for number, piece in enumerate(vocabulary):
+        if piece in spelled:
+            spelled[piece].append(number)
+    by_letter = [spelled[letter.encode()] + spelled[f" {letter}".encode()] for letter in LETTERS[:count]]
+    missing = [letter for letter, found in zip(LETTERS, by_letter, strict=False) if not found]
+    if missing:
+        raise UsageError(f"no token of this model is the letter {missing[0]}, which a choice has to be answered with")
+    return Choice(
+        options=tuple((number,) for found in by_letter for number in found),
+        groups=tuple(group for group, found in enumerate(by_letter) for _ in found),
+        sampled=sampled,
+    )
