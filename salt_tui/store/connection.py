@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 Mode: TypeAlias = Literal["rw", "ro", "ro&immutable=1"]
-"""For writing, for reading, or for reading a file alone, whatever lies beside it; none of them makes a file."""
+"""For writing, for reading, or for reading the file without its log; none of them makes a file."""
 
 
 def connect(path: Path, mode: Mode, busy_timeout: float) -> sqlite3.Connection:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from salt_tui.visible_text import visible
+
 
 class StoreError(Exception):
     """The file or what was asked of it cannot be used; the message is one line: what, where, what to do."""
 
 
 class StoreFailure(StoreError):
-    """A usable file failed at work: locked, disk full, a refused row, a run taken over.  Trying again may help."""
+    """A usable file failed at work: locked, disk full, a refused row, a run taken over.  It may work the next time."""
 
 
 def explain(error: sqlite3.Error, path: Path) -> StoreError:
@@ -37,6 +39,11 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
         return StoreError(f"{path} cannot be opened; check that it and its folder exist and may be written")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return StoreError(f"{path} is damaged ({detail}); restore a copy or choose another file with --db")
+    if "Could not decode to UTF-8" in detail or detail == "malformed JSON":
+        return StoreError(
+            f"{path} holds a text that cannot be read ({visible(detail, 100)}); restore a copy or choose another file"
+            " with --db"
+        )
     if code == sqlite3.SQLITE_CONSTRAINT:
         return StoreFailure(f"{path} refused a row ({detail}); nothing of that transaction was kept")
     return StoreFailure(f"{path}: {detail}")

@@ -1,8 +1,8 @@
 """Who is working on a run or study: a process on a host that shows signs of life.
 
-The file says it to other processes.  Within a process the leases in its hands say it: one that could not be given
-back, because the disk was full, holds nobody up here.  A lease keeps others from starting; that no two write is the
-fencing number's doing, which `salt_tui.store.writer.Writer` checks in every transaction.
+Other processes read the lease in the file.  Within one process a table in memory decides instead: a lease that could
+not be given back, because the disk was full, then blocks only other processes.  A lease keeps others from starting.
+The fencing number, which `salt_tui.store.writer.Writer` checks in every transaction, keeps two from writing.
 """
 
 from __future__ import annotations

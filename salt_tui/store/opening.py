@@ -65,8 +65,8 @@ def _application_id(connection: sqlite3.Connection, path: Path) -> int:
         log = Path(f"{os.path.realpath(path)}-wal")
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or standing(log) != "file":
             raise
-        # While the log is copied into the file, or after a disk that was full stopped that, the file alone is shorter
-        # than its header says.  Whoever opens it for work reads the log as well and finds out what is really damaged.
+        # While the log is copied into the file, or after a full disk stopped that, the file alone is shorter than its
+        # header says.  Opening it for work reads the log as well, and then finds what is really damaged.
         connection.execute("PRAGMA writable_schema = ON")
     found: int = connection.execute("PRAGMA application_id").fetchone()[0]
     return found
@@ -120,7 +120,7 @@ def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
     mode: Mode = "ro"
     real = Path(os.path.realpath(path))
     if not os.access(real.parent, os.W_OK) and not real.with_name(real.name + "-wal").exists():
-        # A WAL database needs a file beside it even to be read; where none can be made nobody can write either.
+        # A WAL database needs a file beside it even to be read.  Where none can be made, no program can write either.
         mode = "ro&immutable=1"
     try:
         connection = connect(path, mode, busy_timeout)

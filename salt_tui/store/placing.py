@@ -104,10 +104,10 @@ def _is_unfinished(place: Path) -> bool:
 
 @contextlib.contextmanager
 def _held_open(temporary: Path) -> Iterator[None]:
-    """Make an empty file and hold a lock on it, so that nobody takes it for what a killed program left.
+    """Make an empty file and hold a lock on it, so that no other program takes it for what a killed one left.
 
-    SQLite's own locks are of another kind.  Closing the descriptor would end those that this process has on the file,
-    so it is closed when nobody uses the file any more.
+    SQLite's own locks are of another kind.  Closing the descriptor ends those that this process has on the file, so it
+    is closed last.
     """
     while True:
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)

@@ -25,7 +25,7 @@ class Reader:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let every query inside see the file as it is now, whatever a writer does meanwhile."""
+        """Let every query inside see the file as it is now; what is written meanwhile does not show."""
         self._rows("BEGIN")
         try:
             yield
@@ -71,7 +71,7 @@ class Reader:
 
     def _consume(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
         try:
-            # Not ``yield from``: who stops reading early closes the generator, and that would close the cursor too,
+            # Not ``yield from``: a consumer that stops early closes the generator.  That would close the cursor too,
             # which fails once the database is closed.
             for row in cursor:  # noqa: UP028
                 yield row

@@ -242,7 +242,7 @@ class SignalName:
     """A signal that a run or study gives about the answers of a run.
 
     Attributes:
-        work: who gives it.
+        work: the run or study that gives it.
         kinds: of what there are values.
         shown: what to call it: ``name``, or ``name@RUN.K`` where the name alone says too little.
     """

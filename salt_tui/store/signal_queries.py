@@ -10,6 +10,7 @@ from salt_tui.store.records import ActivationRecord, InterventionRecord, SignalK
 from salt_tui.store.results import SignalName
 from salt_tui.store.rows import INTERVENTION_COLUMNS, activation_vector, intervention_record
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
+from salt_tui.visible_text import visible
 
 
 class SignalQueries(Reader):
@@ -33,7 +34,7 @@ class SignalQueries(Reader):
                 name=name,
                 work=work,
                 kinds=tuple(found),
-                shown=name if given.count(name) == 1 and name not in CONFIDENCE_COLUMNS else f"{name}@{work}",
+                shown=visible(name if given.count(name) == 1 and name not in CONFIDENCE_COLUMNS else f"{name}@{work}"),
             )
             for (work, name), found in kinds.items()
         ]

@@ -1,8 +1,8 @@
 """The connection that writes: transactions, the hold on runs and studies, and the buffer.
 
-Whoever computes a run or study holds it under a fencing number, which every later claim raises.  Each transaction
-compares the number in the file with the holder's, so a process that was stopped, slept through its lease and woke up
-writes nothing to what another has taken over meanwhile.
+A process that computes a run or study holds it under a fencing number.  Every later claim raises the number.  Each
+transaction compares the number in the file with the holder's.  So a process that was stopped, lost its lease and woke
+up writes nothing to a run that another process has taken over.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Writer:
                         _row_id(work),
                     ),
                 ).fetchone()
-                # Before another thread can see the row, which would be nobody's to it.
+                # Before the commit: a thread that sees the row must find the lease in hand.
                 take_in_hand(lease, self._identity, work)
         except BaseException:
             put_down(lease, self._identity, work)
@@ -145,7 +145,7 @@ class Writer:
         put_down(self._claimed.pop(work).lease, self._identity, work)
 
     def _refuse_missing_or_live(self, work: Work) -> None:
-        """See that nobody is computing a run or study; one that this store holds is being computed, too.
+        """See that no live process is computing a run or study; this store counts as well.
 
         Raises:
             StoreError: there is none, or somebody is; the message names process and host.

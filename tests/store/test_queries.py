@@ -233,3 +233,21 @@ def test_rows_that_are_read_in_part_can_be_closed_after_the_database(path, fille
         _, rows = queries.atom_rows(filled)
         assert next(rows)
     rows.close()  # as the collector does when an export fails
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "read"),
+    [
+        ("run", "model_name", lambda queries: queries.list_runs()),
+        ("problem", "task", lambda queries: queries.answers(1)),
+        ("unit", "text", lambda queries: queries.units(1)),
+    ],
+)
+def test_bytes_that_are_no_text_are_one_line_that_names_the_file(path, queries, table, column, read):
+    connection = sqlite3.connect(path)
+    connection.execute(f"UPDATE {table} SET {column} = CAST(x'411bff' AS TEXT) WHERE {column} IS NOT NULL")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match=f"^{path} holds a text that cannot be read") as caught:
+        read(queries)
+    assert "\x1b" not in str(caught.value)
