@@ -121,8 +121,11 @@ CONFIDENCE_FUNCTIONS: dict[str, ConfidenceFunction] = {
 }
 """In the order of the columns of the store."""
 
+SAME_ORDER: tuple[tuple[str, ...], ...] = (("perplexity", "log_perplexity"), ("logprob_sum", "joint_probability"))
+"""Functions that rank units alike but for rounding, so that neither can be better in a metric of the order alone."""
+
 HEADLINE_FUNCTION = "max_probability"
-"""The function behind a number where only one is shown, raw and over atoms (spec 3)."""
+"""The function behind a number where only one is shown, raw and over atoms."""
 
 
 def unit_confidences(log_probabilities: TokenValues, entropies: TokenValues) -> dict[str, float]:

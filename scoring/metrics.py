@@ -1,4 +1,4 @@
-"""The registry of metrics: every number of a table of confidences and outcomes, by its stable name (spec 5)."""
+"""The registry of metrics: every number of a table of confidences and outcomes, by its stable name."""
 
 from __future__ import annotations
 

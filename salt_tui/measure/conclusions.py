@@ -12,6 +12,7 @@ from salt_tui.measure.task_scores import RAW, calibrated_scores, raw_scores, tas
 from salt_tui.store.results import UnitColumns
 from scoring.choosing import UnitComparison, judge_units
 from scoring.conclusions import Alternatives, Conclusion, conclude
+from scoring.confidence import SAME_ORDER
 from scoring.cross_fitting import DEFAULT_SEED
 from scoring.signals import confidence_entry
 
@@ -21,9 +22,6 @@ QUESTIONS = 3
 FUNCTION_METRIC = "auroc"
 MAP_METRIC = "brier"
 """Better calibrated is concluded from Brier alone: noise and base rates win on binned errors."""
-
-SAME_RANKS = (("perplexity", "log_perplexity"), ("logprob_sum", "joint_probability"))
-"""Functions that rank alike, so that none of a pair can be better than the other in AUROC."""
 
 
 def conclude_functions(columns: UnitColumns, functions: Sequence[str], draws: int) -> Conclusion:
@@ -40,7 +38,7 @@ def conclude_functions(columns: UnitColumns, functions: Sequence[str], draws: in
         _generator(columns.kind, "function"),
         questions=QUESTIONS,
         draws=draws,
-        same=SAME_RANKS,
+        same=SAME_ORDER,
     )
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scoring.confidence import (
     CONFIDENCE_FUNCTIONS,
     HEADLINE_FUNCTION,
+    SAME_ORDER,
     unit_confidences,
 )
 
@@ -98,3 +99,15 @@ def test_what_cannot_be_scored_is_refused(logs: list[float], entropies: list[flo
     """No tokens, unequal lengths, NaN and infinity."""
     with pytest.raises(ValueError, match="log-probabilities"):
         unit_confidences(logs, entropies)
+
+
+def test_functions_of_one_order_rank_alike() -> None:
+    draw = np.random.default_rng(1)
+    columns: dict[str, list[float]] = {}
+    for _ in range(200):
+        logs = -draw.exponential(1.0, 3)
+        for name, value in unit_confidences(logs, np.ones(3)).items():
+            columns.setdefault(name, []).append(value)
+    for group in SAME_ORDER:
+        orders = {tuple(np.argsort(CONFIDENCE_FUNCTIONS[name].oriented(np.array(columns[name])))) for name in group}
+        assert len(orders) == 1
