@@ -1,4 +1,4 @@
-"""The command line (design 5): parses, calls `salt_tui.commands`, prints nothing itself.
+"""The command line: parses, calls `salt_tui.commands`, prints nothing itself.
 
 Imports are inside the commands: importing numpy alone would double the time of ``--help``.
 """

@@ -87,7 +87,7 @@ def align(
     """Align an answer with its reference; both are normalised units in order.
 
     Of the optimal alignments this is the one traced back from the end that prefers a diagonal step (match or
-    mismatch), then a missing unit, then a redundant one (spec 2, our reading of the paper).
+    mismatch), then a missing unit, then a redundant one (our reading of the paper).
 
     Args:
         generated: generated units.

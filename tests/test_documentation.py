@@ -151,10 +151,25 @@ def extras() -> dict[str, list[str]]:
     return project()["optional-dependencies"]
 
 
-def test_no_registry_and_no_machine_in_tracked_files():
+def tracked_texts() -> Iterator[tuple[str, str]]:
+    """Yield name and text of every tracked file."""
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listing.returncode != 0:
         pytest.skip("not a git checkout")
+    for name in filter(None, listing.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            yield name, (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+def test_nothing_cites_a_page_that_readers_do_not_have():
+    # Written in pieces, so that this file holds none of them.
+    pages = "|".join(f"{name}[.]md" for name in ("spec", "design", "screens", "style", "engine_notes", "found"))
+    cited = re.compile(rf"\b(?:{'sp' + 'ec'}|{'des' + 'ign'}) (?:section )?[0-9]|\b(?:{pages})\b|\b{'see' + 'ds'}/")
+    found = [f"{name}: {match.group()}" for name, text in tracked_texts() for match in cited.finditer(text)]
+    assert found == []
+
+
+def test_no_registry_and_no_machine_in_tracked_files():
     # Written in pieces, so that this file holds none of them.
     hosts = (("py" + "pi", "org"), ("pythonhosted", "org"), ("np" + "mjs", "org"), ("debian", "org"), ("crates", "io"))
     folders = ("work", "root", "opt" + "/pypi", "home" + r"/[a-z]\w*", "Users")
@@ -165,10 +180,5 @@ def test_no_registry_and_no_machine_in_tracked_files():
             + ["file:" + "//", "index-" + "url", "find-" + "links"]
         )
     )
-    found = []
-    for name in filter(None, listing.stdout.split("\0")):
-        path = ROOT / name
-        if path.is_file():
-            text = path.read_text(encoding="utf-8", errors="replace")
-            found += [f"{name}: {match.group()}" for match in forbidden.finditer(text)]
+    found = [f"{name}: {match.group()}" for name, text in tracked_texts() for match in forbidden.finditer(text)]
     assert found == []

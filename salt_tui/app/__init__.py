@@ -1,1 +1,1 @@
-"""The terminal app (design 7); the only package that knows Textual.  Modules ending in ``_state`` hold its logic."""
+"""The terminal app; the only package that knows Textual.  Modules ending in ``_state`` hold its logic."""

@@ -1,4 +1,4 @@
-"""Every failure as one line on stderr and an exit code; no traceback reaches a user (design 5)."""
+"""Every failure as one line on stderr and an exit code; no traceback reaches a user."""
 
 from __future__ import annotations
 

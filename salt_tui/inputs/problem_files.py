@@ -1,4 +1,4 @@
-"""Solving problem texts that a file holds: ``salt-tui tasks solve`` (design 5)."""
+"""Solving problem texts that a file holds: ``salt-tui tasks solve``."""
 
 from __future__ import annotations
 

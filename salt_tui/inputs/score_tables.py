@@ -1,4 +1,4 @@
-"""CSV tables of scores and outcomes that this program did not write (design 5); bad rows are named by line."""
+"""CSV tables of scores and outcomes that this program did not write; bad rows are named by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slices of a run's units by a stored column: every metric for the units of each of its values (spec 5)."""
+"""Slices of a run's units by a stored column: every metric for the units of each of its values."""
 
 from __future__ import annotations
 

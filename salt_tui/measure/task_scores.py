@@ -28,7 +28,7 @@ RAW = "none"
 """The calibrator of scores as they are."""
 
 _IN_CONFIDENCE = tuple(UNIT_STATUSES.index(status) for status in ("correct", "wrong", "redundant"))
-"""Missing units have no confidence and abstained ones are left out of it (spec 2)."""
+"""Missing units have no confidence and abstained ones are left out of it."""
 
 _CORRECT = UNIT_STATUSES.index("correct")
 
@@ -124,7 +124,7 @@ def raw_scores(columns: UnitColumns, units: TaskUnits, function: str) -> TaskSco
 
 
 def calibrated_scores(raw: TaskScores, function: str, name: str) -> TaskScores:
-    """Return the scores after a calibration map, each unit by a map fitted on other answers (spec 4).
+    """Return the scores after a calibration map, each unit by a map fitted on other answers.
 
     Args:
         raw: from `raw_scores` of this function.
