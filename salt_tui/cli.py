@@ -53,6 +53,17 @@ class ReportFormat(StrEnum):
     LATEX = "latex"
 
 
+class ComparisonFormat(StrEnum):
+    """How a comparison is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+    LATEX = "latex"
+    HTML = "html"
+
+
 class UnitChoice(StrEnum):
     """What is labelled."""
 
@@ -296,6 +307,23 @@ def show(
     from salt_tui.commands.show import show_answer
 
     return show_answer(run, answer, database, json_output=json_output)
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN [RUN RUN …]", help="N, latest or FILE.db:N; pairs.")],
+    output: Annotated[
+        ComparisonFormat, typer.Option("--format", help="table, json, csv, md, latex or html.")
+    ] = ComparisonFormat.TABLE,
+    function: Annotated[
+        str | None, typer.Option("--function", help="Confidence function of Brier, AUROC, ECE.")
+    ] = None,
+    database: Database = None,
+) -> int:
+    """Say what changed between two runs on the problems that both answered."""
+    from salt_tui.commands.compare import compare_runs
+
+    return compare_runs(runs, database, output.value, function)
 
 
 @app.command()

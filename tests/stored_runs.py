@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -55,6 +55,7 @@ def store_run(
     seed: int = 1,
     statuses: Sequence[str] | None = None,
     tokenless: bool = False,
+    plan: Mapping[str, object] | None = None,
 ) -> int:
     """Store a finished run and return its number.
 
@@ -68,6 +69,7 @@ def store_run(
         seed: draws everything.
         statuses: of every answer's atoms, instead of drawn ones; redundant and missing ones come last.
         tokenless: whether units have no confidences.
+        plan: settings of the plan that are other than usual.
     """
     random = Random(seed)
     problems = [
@@ -90,9 +92,16 @@ def store_run(
         None,
         "{}",
     )
-    plan = RunRecord(json.dumps(_plan(problems)), "plan-hash", json.dumps(ENVIRONMENT), "environment-hash", True, ())
+    record = RunRecord(
+        json.dumps({**_plan(problems), **(plan or {})}),
+        "plan-hash",
+        json.dumps(ENVIRONMENT),
+        "environment-hash",
+        True,
+        (),
+    )
     with open_store(path) as store:
-        run = store.create_run(model, tuple(bytes([value]) for value in range(256)), plan, problems)
+        run = store.create_run(model, tuple(bytes([value]) for value in range(256)), record, problems)
         store.claim(Work(run))
         for entry in store.pending_problems(run):
             drawn = statuses or [_status(random, index / atoms) for index in range(atoms)]

@@ -7,13 +7,22 @@ import shutil
 import sys
 from collections.abc import Iterator
 
+from salt_tui.reports.text_tables import WIDEST as WIDEST_TABLE
+
 WIDEST = 100
 """Columns of text at most; longer lines are hard to read."""
+
+_NARROWEST, _UNKNOWN = 20, 80
 
 
 def line_width() -> int:
     """Return the columns of a line on stdout: those of the terminal, where it is one and narrower than `WIDEST`."""
     return min(shutil.get_terminal_size().columns, WIDEST) if sys.stdout.isatty() else WIDEST
+
+
+def terminal_width() -> int:
+    """Return the columns that a table may take: those of the terminal, 80 where it is unknown."""
+    return max(_NARROWEST, min(shutil.get_terminal_size((_UNKNOWN, 24)).columns, WIDEST_TABLE))
 
 
 def broken_lines(text: str, width: int, indent: str) -> Iterator[str]:

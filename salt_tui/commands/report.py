@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
+from salt_tui.commands.line_width import terminal_width
 from salt_tui.measure.row_selection import RowSelection
 from salt_tui.measure.run_report import RunReport, measure_report, report_run
 from salt_tui.paths import database_path
-from salt_tui.reports.formats import REPORT_FORMATS, wrapped
+from salt_tui.reports.formats import REPORT_FORMATS
 from salt_tui.reports.head import title_lines
 from salt_tui.reports.summary import summary_notes, summary_table
-from salt_tui.reports.text_tables import WIDEST
+from salt_tui.reports.wrapping import wrapped
 
 MANY_ATOMS = 200_000
 """1,000 draws of the usual rows of more atoms than this take longer than a minute."""
-
-_UNKNOWN_WIDTH = 80
-_NARROWEST = 20
 
 
 def print_report(name: str, database: Path | None, output: str, selection: RowSelection) -> int:
@@ -51,8 +48,3 @@ def print_summary(report: RunReport) -> None:
     for note in summary_notes(report):
         for piece in wrapped(note, width):
             print(piece)
-
-
-def terminal_width() -> int:
-    """Return the columns that lines may take: those of the terminal, 80 where it is unknown."""
-    return max(_NARROWEST, min(shutil.get_terminal_size((_UNKNOWN_WIDTH, 24)).columns, WIDEST))

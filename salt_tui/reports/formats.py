@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from salt_tui.csv_rows import write_csv
@@ -15,6 +14,7 @@ from salt_tui.reports.question_tables import question_tables
 from salt_tui.reports.row_tables import row_tables
 from salt_tui.reports.summary import left_out_notes, warnings
 from salt_tui.reports.text_tables import BEST, INFINITE, PARTIAL, UNDEFINED, TextTable, latex
+from salt_tui.reports.wrapping import wrapped
 
 _LABEL = 13
 """Places of a label of the head, which fits the longest."""
@@ -98,13 +98,6 @@ REPORT_FORMATS: dict[str, Writer] = {
     "latex": write_latex,
 }
 """By the name on the command line."""
-
-
-def wrapped(line: str, width: int, indent: str = "  ") -> Iterator[str]:
-    """Yield a line in pieces not wider than that; paths and names of metrics stay whole."""
-    yield from textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [
-        ""
-    ]
 
 
 def legend(tables: Sequence[TextTable]) -> list[str]:
