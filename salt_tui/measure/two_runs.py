@@ -17,22 +17,19 @@ from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.results import StoredRun, UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
 from salt_tui.usage_error import UsageError
-from scoring.analyses_comparison import one_sided_wilcoxon
 from scoring.confidence import HEADLINE_FUNCTION
-from scoring.labels import CONFIDENCE_STATUSES, GENERATED_STATUSES, REFERENCE_STATUSES
+from scoring.labels import CONFIDENCE_STATUSES
 from scoring.metrics import METRICS
-from scoring.paired_runs import COMPARED, RATES, PairedMetric, PairedTask, RunOnTask, compare_runs, holm
+from scoring.paired_runs import COMPARED, RATES, PairedMetric, PairedTask, RunOnTask, compare_runs
 from scoring.signals import confidence_entry
+from scoring.signed_rank import SignedRankTest, signed_rank_tests
 
 FEWEST_SHARED = 6
 """With five problems that differ no test by swapping can reach p = .05."""
 
-FEWEST_CELLS = 20
-"""Pairs of runs times tasks from which on the paper's test over cells is made."""
-
 _CORRECT = UNIT_STATUSES.index("correct")
-_GENERATED = np.array([status in GENERATED_STATUSES for status in UNIT_STATUSES])
-_REFERENCE = np.array([status in REFERENCE_STATUSES for status in UNIT_STATUSES])
+_GENERATED = np.array([status != "missing" for status in UNIT_STATUSES])
+_REFERENCE = np.array([status != "redundant" for status in UNIT_STATUSES])
 _IN_CONFIDENCE = np.array([status in CONFIDENCE_STATUSES for status in UNIT_STATUSES])
 
 Key = tuple[str, str]
@@ -108,23 +105,6 @@ class ComparedRuns:
         return tuple(next(iter(self.metrics.values())).tasks)
 
 
-@dataclass(frozen=True, slots=True)
-class CellTest:
-    """The paper's one-sided test over cells, each a pair of runs in one task.
-
-    Attributes:
-        cells: how many there are.
-        p_better, p_worse: one-sided Wilcoxon, uncorrected.
-        p_better_holm, p_worse_holm: the same corrected for the number of tests of this comparison.
-    """
-
-    cells: int
-    p_better: float
-    p_worse: float
-    p_better_holm: float
-    p_worse_holm: float
-
-
 def compare_two(first: RunName, second: RunName, function: str = HEADLINE_FUNCTION) -> ComparedRuns:
     """Compare two stored runs on the problems that both answered, matched by content.
 
@@ -168,25 +148,18 @@ def compare_two(first: RunName, second: RunName, function: str = HEADLINE_FUNCTI
     )
 
 
-def cell_tests(pairs: Sequence[ComparedRuns]) -> dict[str, CellTest]:
-    """Return the one-sided Wilcoxon tests over (pair, task) cells (SALT figures 6 and 38), where there are 20 cells."""
-    found: dict[str, tuple[int, float, float]] = {}
+def cell_tests(pairs: Sequence[ComparedRuns]) -> dict[str, SignedRankTest]:
+    """Return the paper's tests over cells, each a pair of runs in one task (SALT figures 6 and 38)."""
+    gains = {}
     for metric in COMPARED:
         sign = 1.0 if metric in RATES or METRICS[metric].higher_is_better else -1.0
-        cells = [
+        gains[metric] = [
             sign * task.difference.value
             for pair in pairs
             for task in pair.metrics[metric].tasks.values()
             if task.difference.value is not None
         ]
-        if len(cells) >= FEWEST_CELLS:
-            column = np.array(cells)
-            found[metric] = len(cells), one_sided_wilcoxon(column), one_sided_wilcoxon(-column)
-    corrected = holm([p for _, better, worse in found.values() for p in (better, worse)]).tolist()
-    return {
-        metric: CellTest(cells, better, worse, corrected[2 * number], corrected[2 * number + 1])
-        for number, (metric, (cells, better, worse)) in enumerate(found.items())
-    }
+    return signed_rank_tests(gains)
 
 
 @dataclass(frozen=True, slots=True)

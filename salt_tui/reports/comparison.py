@@ -10,7 +10,7 @@ from typing import Any
 
 from salt_tui.csv_rows import write_csv
 from salt_tui.measure.header import RunHeader
-from salt_tui.measure.two_runs import CellTest, ComparedRuns
+from salt_tui.measure.two_runs import ComparedRuns
 from salt_tui.reports.cells import interval_notes
 from salt_tui.reports.json_report import ends, header_data
 from salt_tui.reports.text_tables import TextTable, interval_text, latex, number, value_text
@@ -18,6 +18,7 @@ from salt_tui.reports.wrapping import wrapped
 from salt_tui.visible_text import visible
 from scoring.metrics import METRICS
 from scoring.paired_runs import PairedDifference, PairedMetric
+from scoring.signed_rank import SignedRankTest
 
 MOST_LISTED = 20
 """Problems with other verdicts that text lists; JSON lists all."""
@@ -35,11 +36,11 @@ class Comparison:
 
     Attributes:
         pairs: of runs, at least one.
-        cells: the tests over pairs and tasks, by metric; empty where there are too few cells.
+        cells: the tests over pairs and tasks, by metric.
     """
 
     pairs: Sequence[ComparedRuns]
-    cells: Mapping[str, CellTest]
+    cells: Mapping[str, SignedRankTest]
 
 
 def write_table(comparison: Comparison, width: int) -> Iterator[str]:
@@ -110,7 +111,7 @@ def write_json(comparison: Comparison, width: int) -> Iterator[str]:
     """Yield one line, a JSON object; several pairs under ``pairs``."""
     pairs = [pair_data(pair) for pair in comparison.pairs]
     data: dict[str, Any] = pairs[0] if len(pairs) == 1 else {"pairs": pairs}
-    if comparison.cells:
+    if len(pairs) > 1:
         data["wilcoxon"] = {NAMES[metric]: _cell_data(test) for metric, test in comparison.cells.items()}
     yield json.dumps(data, ensure_ascii=False, allow_nan=False)
 
@@ -250,12 +251,13 @@ def _words(header: RunHeader) -> str:
     return " · ".join(map(visible, header.words))
 
 
-def _cell_lines(cells: Mapping[str, CellTest]) -> list[str]:
+def _cell_lines(cells: Mapping[str, SignedRankTest]) -> list[str]:
     return [
         f"{NAMES[metric]} over {test.cells} cells of pairs and tasks: one-sided Wilcoxon, uncorrected,"
-        f" B better p {_p(test.p_better)} and worse p {_p(test.p_worse)};"
-        f" by Holm's correction {_p(test.p_better_holm)} and {_p(test.p_worse_holm)}"
+        f" B better p {_p(test.p_better.value)} and worse p {_p(test.p_worse.value)};"
+        f" by Holm's correction {_p(test.corrected_better.value)} and {_p(test.corrected_worse.value)}"
         for metric, test in cells.items()
+        if test.p_better.value is not None
     ]
 
 
@@ -323,13 +325,14 @@ def _difference_data(
     return data
 
 
-def _cell_data(test: CellTest) -> dict[str, Any]:
+def _cell_data(test: SignedRankTest) -> dict[str, Any]:
     return {
         "cells": test.cells,
-        "p_better": test.p_better,
-        "p_worse": test.p_worse,
-        "p_better_holm": test.p_better_holm,
-        "p_worse_holm": test.p_worse_holm,
+        "p_better": test.p_better.value,
+        "p_worse": test.p_worse.value,
+        "p_better_holm": test.corrected_better.value,
+        "p_worse_holm": test.corrected_worse.value,
+        "reason": test.p_better.reason,
     }
 
 
