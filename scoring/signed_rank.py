@@ -5,6 +5,7 @@ A cell is one pair of runs on one task.  Within a run there is nothing to pair; 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -40,7 +41,7 @@ class SignedRankTest:
     corrected_worse: Value
 
 
-def signed_rank_tests(gains: dict[str, ArrayLike]) -> dict[str, SignedRankTest]:
+def signed_rank_tests(gains: Mapping[str, ArrayLike]) -> dict[str, SignedRankTest]:
     """Test several metrics over cells of pair and task, with Holm's correction beside the paper's p-values.
 
     Args:
