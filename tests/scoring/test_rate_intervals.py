@@ -74,7 +74,7 @@ def test_impossible_counts_are_refused(right: list[int], units: list[int]) -> No
 
 def coverage(answers: int, mean: float, correlation: float, sets: int, tasks: int = 1) -> float:
     """Share of intervals that hold the truth; the rate of answers is beta distributed."""
-    draw = np.random.default_rng(answers)
+    draw = np.random.default_rng([answers, round(100 * mean), round(100 * correlation)])
     size = 1.0 / correlation - 1.0
     held = 0
     for _ in range(sets):
