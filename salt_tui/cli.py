@@ -328,12 +328,12 @@ def compare(
 
 @app.command()
 def export(
-    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
+    run: Annotated[str, typer.Argument(metavar="RUN|RUN.K|latest", help="A run, or a study of it.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File ending in .csv, .jsonl or .db.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     database: Database = None,
 ) -> int:
-    """Write a run to a file; the format follows from its name."""
+    """Write a run or a study to a file; the format follows from its name."""
     from salt_tui.commands.export import export_to
 
     return export_to(run, output, database, overwrite=force)

@@ -1,4 +1,4 @@
-"""``.jsonl``: one answer per line with its units and tokens."""
+"""``.jsonl``: one answer, or one generation of a study, per line with its units and tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.store.queries import Queries
-from salt_tui.store.records import UnitRecord
+from salt_tui.store.records import UnitRecord, Work
 from salt_tui.store.results import StoredAnswer, StoredToken
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 
@@ -27,6 +27,27 @@ def write_answers(queries: Queries, run: int, path: Path) -> None:
                 **_answer(answer),
                 "units": [_unit(unit) for unit in units],
                 "tokens": [_token(token) for token in tokens],
+            }
+            file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_generations(queries: Queries, study: Work, path: Path) -> None:
+    """Write what a study generated, in the order of the plan; a line has the names of an answer's line."""
+    model = queries.study_record(study).model.name
+    with path.open("w", encoding="utf-8") as file, queries.snapshot():
+        problems = {answer.problem_id: answer for answer in queries.answers(study.run)}
+        for generation in queries.generations(study):
+            values = asdict(generation)
+            reply = values.pop("reply")
+            line = {
+                "run": study.run,
+                "study": str(study),
+                "model": model,
+                "reference": problems[generation.problem_id].problem.reference,
+                **values,
+                **_bytes("reply", reply),
+                "units": [_unit(unit) for unit in queries.units(generation.id)],
+                "tokens": [_token(token) for token in queries.tokens(generation.id)],
             }
             file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
 

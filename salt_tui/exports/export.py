@@ -1,8 +1,9 @@
-"""Writing one run to a file: under a temporary name beside its target, put in place when it is complete."""
+"""Writing one run or study to a file: under a temporary name beside its target, put in place when it is complete."""
 
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 
 from salt_tui.exports.formats import EXPORT_FORMATS, ExportFormat
@@ -10,6 +11,7 @@ from salt_tui.paths import expanded
 from salt_tui.store.errors import StoreError, StoreFailure
 from salt_tui.store.placing import Standing, complete_file, standing
 from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.records import Work
 
 _WAY_OUT = "choose another name or overwrite it with --force"
 _FAILED_AT_WORK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
@@ -29,6 +31,41 @@ def export_run(database: Path | str, run: int, target: Path | str, *, overwrite:
         StoreError: an unknown suffix, a target that exists or cannot be written, no such run; the target is then as
             it was before.
     """
+
+    def write(chosen: ExportFormat, queries: Queries, temporary: Path) -> None:
+        queries.run_record(run)
+        chosen.write(queries, run, temporary)
+
+    _export(database, target, write, overwrite=overwrite)
+
+
+def export_study(database: Path | str, study: Work, target: Path | str, *, overwrite: bool = False) -> None:
+    """Write one study to a file; a database holds its run and no other study.
+
+    Args:
+        database: the file to read.
+        study: as `Queries.find_work` gives it.
+        target: the file to write.
+        overwrite: replace a target that exists.
+
+    Raises:
+        StoreError: as `export_run`.
+    """
+
+    def write(chosen: ExportFormat, queries: Queries, temporary: Path) -> None:
+        queries.study_record(study)
+        chosen.write_study(queries, study, temporary)
+
+    _export(database, target, write, overwrite=overwrite)
+
+
+def _export(
+    database: Path | str,
+    target: Path | str,
+    write: Callable[[ExportFormat, Queries, Path], None],
+    *,
+    overwrite: bool,
+) -> None:
     database, target = expanded(database, StoreError), expanded(target, StoreError)
     chosen = EXPORT_FORMATS.get(target.suffix.lower())
     if chosen is None:
@@ -36,10 +73,9 @@ def export_run(database: Path | str, run: int, target: Path | str, *, overwrite:
     try:
         _refuse_target(target, database, overwrite=overwrite)
         with open_queries(database) as queries:
-            queries.run_record(run)
             replaced: tuple[Standing, ...] = ("empty", "file") if overwrite else ()
             with complete_file(target, replaced, database=chosen.database) as temporary:
-                _write(chosen, queries, run, temporary, target)
+                _write(write, chosen, queries, temporary, target)
     except FileExistsError as error:
         raise StoreError(f"{target} appeared meanwhile; {_WAY_OUT}") from error
     except OSError as error:
@@ -47,10 +83,16 @@ def export_run(database: Path | str, run: int, target: Path | str, *, overwrite:
         raise kind(f"{target} cannot be written ({error.strerror}); nothing was left behind") from error
 
 
-def _write(chosen: ExportFormat, queries: Queries, run: int, temporary: Path, target: Path) -> None:
+def _write(
+    write: Callable[[ExportFormat, Queries, Path], None],
+    chosen: ExportFormat,
+    queries: Queries,
+    temporary: Path,
+    target: Path,
+) -> None:
     """Write the file; a message about the temporary name speaks of the target, which is the name the user knows."""
     try:
-        chosen.write(queries, run, temporary)
+        write(chosen, queries, temporary)
     except StoreError as error:
         raise type(error)(str(error).replace(str(temporary), str(target))) from error
 

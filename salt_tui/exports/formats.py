@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from salt_tui.exports.answers_jsonl import write_answers
+from salt_tui.exports.answers_jsonl import write_answers, write_generations
 from salt_tui.exports.atoms_csv import write_atoms
-from salt_tui.store.copying import copy_run
+from salt_tui.exports.signals_csv import write_signals
+from salt_tui.store.copying import copy_run, copy_study
 from salt_tui.store.queries import Queries
+from salt_tui.store.records import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +22,25 @@ class ExportFormat:
         suffix: of the file name, with its dot.
         content: what the file holds, in a few words.
         write: writes a run of a database to a new file.
+        write_study: writes a study to a new file.
         database: whether the file is a database, beside which no journal of another may lie.
     """
 
     suffix: str
     content: str
     write: Callable[[Queries, int, Path], None]
+    write_study: Callable[[Queries, Work, Path], None]
     database: bool = False
 
 
 EXPORT_FORMATS: dict[str, ExportFormat] = {
     entry.suffix: entry
     for entry in (
-        ExportFormat(".csv", "one row per atom with the columns of atom_view", write_atoms),
-        ExportFormat(".jsonl", "one answer per line with its units and tokens", write_answers),
-        ExportFormat(".db", "a database with only this run, which every command can open", copy_run, database=True),
+        ExportFormat(".csv", "one row per atom with the columns of atom_view", write_atoms, write_signals),
+        ExportFormat(".jsonl", "one answer per line with its units and tokens", write_answers, write_generations),
+        ExportFormat(
+            ".db", "a database with only this run, which every command can open", copy_run, copy_study, database=True
+        ),
     )
 }
 """By suffix."""

@@ -10,6 +10,7 @@ from salt_tui.store import migrations
 from salt_tui.store.errors import StoreError, explain
 from salt_tui.store.lease import WITHOUT_LEASE
 from salt_tui.store.queries import Queries
+from salt_tui.store.records import Work
 
 _SOURCE_FAILURES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -18,7 +19,7 @@ _COPIES = (
     ("model", f"id IN {_MODELS}"),
     ("vocabulary", f"model IN {_MODELS}"),
     ("run", "id = :run"),
-    ("study", "run = :run AND state <> 'deleted'"),
+    ("study", "run = :run AND state <> 'deleted' AND id = coalesce(:study, id)"),
     ("problem", "run = :run"),
     (
         "generation",
@@ -45,25 +46,36 @@ def copy_run(queries: Queries, run: int, path: Path) -> None:
     Raises:
         StoreError: the database is damaged, or the file cannot be written.
     """
+    _copy_or_explain(queries, Work(run), path)
+
+
+def copy_study(queries: Queries, study: Work, path: Path) -> None:
+    """Write the run of a study as `copy_run` does, without its other studies."""
+    _copy_or_explain(queries, study, path)
+
+
+def _copy_or_explain(queries: Queries, work: Work, path: Path) -> None:
     try:
-        _copy(queries.path, run, path)
+        _copy(queries.path, work, path)
     except sqlite3.Error as error:
         # Nobody else has the new file, so these are the database's.
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code == sqlite3.SQLITE_CONSTRAINT:
             raise StoreError(
-                f"{queries.path} holds a row of run {run} that salt-tui did not write ({error}); it cannot be copied"
+                f"{queries.path} holds a row of run {work.run} that salt-tui did not write ({error});"
+                " it cannot be copied"
             ) from error
         raise explain(error, queries.path if code in _SOURCE_FAILURES else path) from error
 
 
-def _copy(source: Path, run: int, path: Path) -> None:
+def _copy(source: Path, work: Work, path: Path) -> None:
     with closing(sqlite3.connect(path.absolute().as_uri(), uri=True, isolation_level=None)) as connection:
         migrations.apply(connection)
         connection.execute("ATTACH ? AS source", (f"{source.absolute().as_uri()}?mode=ro",))
         connection.execute("BEGIN IMMEDIATE")
+        parameters = {"run": work.run, "study": work.study}
         for table, condition in _COPIES:
-            connection.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE {condition}", {"run": run})
+            connection.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE {condition}", parameters)
         for table in ("run", "study"):
             connection.execute(
                 f"UPDATE {table} SET state = iif(state = 'running', 'interrupted', state), {WITHOUT_LEASE}"

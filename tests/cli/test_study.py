@@ -193,3 +193,24 @@ def test_signals_are_confidence_functions_of_every_report(
     assert run_command_line([*report, "--function", "agreement@1.1", "--calibrator", "none", "--unit", "atom"]) == 0
     assert run_command_line([*report, "--function", "agreement"]) == 2
     assert "agreement@1.1, " in capsys.readouterr().err
+
+
+def test_a_study_is_exported_as_a_table_of_signals_as_lines_and_as_a_database(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, copied = tmp_path / "x.db", tmp_path / "copy.db"
+    make_run(sampled_model(scripted_model), database)
+    for _ in range(2):
+        assert run_command_line(study(database)) == 0
+    for name in ("s.csv", "s.jsonl", "copy.db"):
+        assert run_command_line(["export", "1.2", "-o", str(tmp_path / name), "--db", str(database)]) == 0
+    assert "study 1.2 is in" in capsys.readouterr().err
+    header, *lines = (tmp_path / "s.csv").read_text().splitlines()
+    assert header == "run,study,task,position,kind,index,name,score,reason"
+    assert len(lines) == len(rows(database, "SELECT 1 FROM signal JOIN study ON study.id = study WHERE number = 2"))
+    generations = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    assert [(item["role"], item["number"]) for item in generations] == [("sample", number) for number in range(3)] * 4
+    assert all(item["units"] and item["tokens"] and item["study"] == "1.2" for item in generations)
+    assert rows(copied, "SELECT number, state FROM study") == [(2, "finished")]
+    assert rows(copied, "SELECT count(*) FROM generation WHERE role = 'sample'") == [(12,)]
+    assert run_command_line(["report", "1.2", "--db", str(copied)]) == 0
