@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import salt_tui
@@ -99,9 +99,11 @@ def open_model(
     context: int,
     width: int,
     check: Literal["none", "quick", "full"] = "quick",
+    layers: tuple[int, ...] = (),
 ) -> OpenedModel:
     """Open the context and fetch the vocabulary; raises `ContextError`."""
-    opened = engine.open_context(context_options(options, context=context, width=width, check=check))
+    asked = replace(context_options(options, context=context, width=width, check=check), layers=layers)
+    opened = engine.open_context(asked)
     return OpenedModel(name, engine, info, opened, engine.vocabulary())
 
 

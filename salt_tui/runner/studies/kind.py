@@ -53,13 +53,15 @@ class StudySetting:
         options: of the study.
         run: the plan of the run.
         answers: that the study covers, in the order of the run's plan.
-        engine: the model is loaded and its context open.
+        queries: of the file; what else is stored of these answers.
+        engine: the model is loaded, its context is not open: it renders turns and tokenises.
         reading: how replies of this model are read.
     """
 
     options: Options
     run: RunPlan
     answers: tuple[CoveredAnswer, ...]
+    queries: Queries
     engine: Engine
     reading: ReplyReading
 
@@ -89,8 +91,9 @@ class StudyKind:
         options: its own; all kinds also take ``-c``, ``-t`` and where to find and show things.
         needs: what the engine must be able to do.
         check: raises `UsageError` for values that cannot be meant.
-        needed_context: tokens that the longest job needs, prompt included; 0: as many as the run has.
         jobs: all jobs, in the order in which they are computed; the same each time, finished or not.
+        grows_context: whether the context is made as large as the longest job; else it is the run's, and a job that
+            does not fit ends so.
         signals: what the finished study says about answers, in batches; it only reads.  A signal's name is an entry of
             `scoring.signals`.
         result: what else it found, from what is stored so far.
@@ -101,8 +104,8 @@ class StudyKind:
     options: tuple[StudyOption, ...]
     needs: tuple[Capability, ...]
     check: Callable[[Options], None]
-    needed_context: Callable[[Options, Sequence[CoveredAnswer]], int]
     jobs: Callable[[StudySetting], Sequence[Job]]
+    grows_context: bool
     signals: Callable[[Queries, StoredStudy, StudyPlan], Iterator[Sequence[SignalRecord]]]
     result: Callable[[Queries, StoredStudy, StudyPlan], StudyResult]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from salt_tui.engine.engine import Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
+from salt_tui.engine.requests import Forced, Free, Generate, Segment
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.events import ModelLoading, RunStarted, TaskProgress
@@ -20,9 +21,9 @@ from salt_tui.runner.opened_model import OpenedModel, open_model
 from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash
 from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.runner.provenance import Provenance
-from salt_tui.runner.request import check_engine_options
+from salt_tui.runner.request import EngineOptions, check_engine_options
 from salt_tui.runner.resumption import check_environment, environment_differences
-from salt_tui.runner.stored_model import load_again, options_of
+from salt_tui.runner.stored_model import LoadedAgain, load_again, options_of
 from salt_tui.runner.studies.kind import StudyKind, StudySetting
 from salt_tui.runner.studies.plan import (
     CoveredAnswer,
@@ -121,10 +122,15 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
     run, answers = subject.stored.run, subject.answers
     if not answers:
         raise UsageError(f"run {run} has no finished answer that a study could be about")
-    context = _context(request.context, subject.plan, kind.needed_context(options, answers))
+    if request.context is not None and request.context < subject.plan.context:
+        least = subject.plan.context
+        raise UsageError(f"-c {request.context}: a study has at least the context of its run, {least} tokens")
     with _engine_and_store(subject, database, log) as (store, engine, resolved):
-        model, provenance = _open_as_the_run(engine, resolved, subject, kind, context, request.threads, emit)
-        jobs = kind.jobs(_setting(options, subject, model))
+        loaded = _load_as_the_run(engine, resolved, subject, kind, request.threads, emit)
+        jobs = _jobs(kind, options, subject, loaded, database)
+        needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
+        context = max(subject.plan.context, needed, request.context or 0)
+        model, provenance = _open_as_the_run(loaded, subject, jobs, context)
         plan = StudyPlan(
             kind=kind.name,
             run_plan_hash=subject.stored.record.plan_hash,
@@ -178,12 +184,11 @@ def prepare_study_resume(
         store.reopen_generations(work)
         heartbeat = Heartbeat(store, work)
         wanted_threads = environment.threads if threads is None else threads
-        model, provenance = _open_as_the_run(
-            engine, resolved, subject, kind, plan.context, wanted_threads, emit, heartbeat.beat
-        )
+        loaded = _load_as_the_run(engine, resolved, subject, kind, wanted_threads, emit, heartbeat.beat)
+        jobs = _jobs(kind, plan.options, subject, loaded, database)
+        model, provenance = _open_as_the_run(loaded, subject, jobs, plan.context)
         provenance = replace(provenance, warnings=study.record.warnings)
         provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
-        jobs = kind.jobs(_setting(plan.options, subject, model))
         return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
 
 
@@ -229,10 +234,15 @@ def _still_covered(work: Work, plan: StudyPlan, answers: Sequence[CoveredAnswer]
     return covered
 
 
-def _context(asked: int | None, run: RunPlan, needed: int) -> int:
-    if asked is not None and asked < run.context:
-        raise UsageError(f"-c {asked}: a study has at least the context of its run, {run.context} tokens")
-    return max(run.context, needed, asked or 0)
+def tokens_of(request: Generate) -> int:
+    """Return how many tokens of context a request can take at most, prompt included."""
+    return len(request.prompt) + sum(map(_tokens_of_segment, request.segments))
+
+
+def _tokens_of_segment(segment: Segment) -> int:
+    if isinstance(segment, Free):
+        return segment.max_tokens
+    return len(segment.tokens) if isinstance(segment, Forced) else max(map(len, segment.options))
 
 
 @contextlib.contextmanager
@@ -256,38 +266,56 @@ def _engine_and_store(
         raise
 
 
-def _open_as_the_run(
+@dataclass(frozen=True, slots=True)
+class _LoadedStudy:
+    """The run's model, loaded for a study, and how to open it."""
+
+    name: str
+    engine: Engine
+    options: EngineOptions
+    again: LoadedAgain
+
+
+def _load_as_the_run(
     engine: Engine,
     resolved: ResolvedModel,
     subject: _Subject,
     kind: StudyKind,
-    context: int,
     threads: int | None,
     emit: Emit,
     while_waiting: Callable[[], None] = lambda: None,
-) -> tuple[OpenedModel, Provenance]:
-    """Load the run's model and open its context with the shape of the run."""
-    stored, plan = subject.stored, subject.plan
-    began = subject.environment
-    options = options_of(began, width=plan.width, context=context, threads=threads)
+) -> _LoadedStudy:
+    """Load the run's model, see that it is the same, and that it can do what the kind needs."""
+    plan = subject.plan
+    options = options_of(subject.environment, width=plan.width, context=plan.context, threads=threads)
     check_engine_options(options)
-    title = f"a study of run {stored.run}"
+    title = f"a study of run {subject.stored.run}"
     again = load_again(engine, resolved, plan, options, title, emit, while_waiting)
     if again.info.template != plan.template:
         raise UsageError(f"{title} is not possible: the chat template of {resolved.name} is another than it was")
     kind.refuse_engine(again.info.capabilities)
-    model = open_model(engine, resolved.name, again.info, options, context=context, width=plan.width)
-    environment = model.environment(began.requested_gpu_layers)
+    return _LoadedStudy(resolved.name, engine, options, again)
+
+
+def _jobs(kind: StudyKind, options: Options, subject: _Subject, loaded: _LoadedStudy, database: Path) -> Sequence[Job]:
+    reading = ReplyReading(loaded.engine.vocabulary(), loaded.again.info.thinking_open)
+    with open_queries(database) as queries:
+        return kind.jobs(StudySetting(options, subject.plan, subject.answers, queries, loaded.engine, reading))
+
+
+def _open_as_the_run(
+    loaded: _LoadedStudy, subject: _Subject, jobs: Sequence[Job], context: int
+) -> tuple[OpenedModel, Provenance]:
+    """Open the context with the shape of the run, and with the layers that jobs ask for."""
+    layers = tuple(sorted({layer for job in jobs for layer in job.request(0).layers}))
+    info, width = loaded.again.info, subject.plan.width
+    model = open_model(loaded.engine, loaded.name, info, loaded.options, context=context, width=width, layers=layers)
+    environment = model.environment(subject.environment.requested_gpu_layers)
     warnings = tuple(
-        f"computed in another environment than run {stored.run}: {difference}"
-        for difference in environment_differences(began, environment)
+        f"computed in another environment than run {subject.stored.run}: {difference}"
+        for difference in environment_differences(subject.environment, environment)
     )
-    return model, Provenance(again.identity, environment, warnings)
-
-
-def _setting(options: Options, subject: _Subject, model: OpenedModel) -> StudySetting:
-    reading = ReplyReading(model.vocabulary, model.info.thinking_open)
-    return StudySetting(options, subject.plan, subject.answers, model.engine, reading)
+    return model, Provenance(loaded.again.identity, environment, warnings)
 
 
 def _record(plan: StudyPlan, kind: StudyKind, provenance: Provenance, model: OpenedModel) -> StudyRecord:

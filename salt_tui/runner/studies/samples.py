@@ -11,7 +11,7 @@ from salt_tui.runner.jobs import Job, JobName
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.runner.request import check_sampling
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
-from salt_tui.runner.studies.plan import CoveredAnswer, Options, StudyPlan
+from salt_tui.runner.studies.plan import Options, StudyPlan
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import SignalKind, SignalRecord, UnitRecord
 from salt_tui.store.results import StoredAnswer, StoredStudy
@@ -52,11 +52,6 @@ def _check(options: Options) -> None:
     check_sampling(_sampling(options))
     if not float(options["temperature"]) and samples > 1:
         raise UsageError("--temp 0: all samples would be equal; choose a temperature above 0")
-
-
-def _needed_context(options: Options, answers: Sequence[CoveredAnswer]) -> int:
-    """A sample has the prompt and the limit of its answer."""
-    return 0
 
 
 def _jobs(setting: StudySetting) -> Sequence[Job]:
@@ -216,8 +211,8 @@ SAMPLES = StudyKind(
     ),
     needs=(),
     check=_check,
-    needed_context=_needed_context,
     jobs=_jobs,
+    grows_context=False,
     signals=_signals,
     result=_result,
 )
