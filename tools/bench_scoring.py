@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scoring.alignment import align
 from scoring.bootstrap import bootstrap_intervals
 from scoring.calibrators import calibrator
+from scoring.conclusions import DRAWS, Alternatives, conclude
 from scoring.cross_fitting import cross_fit
 from scoring.metrics import evaluate_metrics
 
@@ -142,6 +143,31 @@ def plain_cross_fit(table: Table, method: str) -> None:
             model.predict_proba(table.confidence[test][:, None])
 
 
+def candidates(tasks: int, answers: int, functions: int, generator: np.random.Generator) -> list[Alternatives]:
+    """Tasks of answers of twenty units, with functions that know a little."""
+    made = []
+    for number in range(tasks):
+        table = Table.of(answers * UNITS_PER_GENERATION, generator)
+        scores = {
+            f"function {place}": table.confidence + generator.normal(0.0, 0.3, table.confidence.size)
+            for place in range(functions)
+        }
+        made.append(Alternatives(str(number), table.correct, table.generation, scores))
+    return made
+
+
+def plain_conclusion(tasks: Sequence[Alternatives], draws: int, generator: np.random.Generator) -> None:
+    """Draw answers, put the rows together, and rank each function of each draw from the start."""
+    from sklearn.metrics import roc_auc_score
+
+    for task in tasks:
+        groups = np.split(np.arange(task.correct.size), task.correct.size // UNITS_PER_GENERATION)
+        for _ in range(draws):
+            rows = np.concatenate([groups[i] for i in generator.integers(0, len(groups), len(groups) - 1)])
+            for scores in task.scores.values():
+                roc_auc_score(task.correct[rows], scores[rows])
+
+
 def measure(scale: float) -> list[Timing]:
     """Every line, at ``scale`` of the full size."""
     generator = np.random.default_rng(SEED)
@@ -186,6 +212,16 @@ def measure(scale: float) -> list[Timing]:
             seconds(lambda: align(words, others)),
             seconds(lambda: plain_alignment(words, others)),
             full,
+            0.2,
+        )
+    )
+    tasks = candidates(8, 20, 9, generator)
+    timings.append(
+        Timing(
+            "which of 9 functions, 8 tasks of 20 answers",
+            seconds(lambda: conclude(tasks, "auroc", generator)),
+            seconds(lambda: plain_conclusion(tasks, 5, generator)),
+            5 / DRAWS,
             0.2,
         )
     )
