@@ -27,7 +27,7 @@ test: $(VENV)/.test check  ## install what tests need and run them all
 quick: $(VENV)/.test  ## the tests that start neither the app nor a model nor a child process, in under a minute
 	$(PYTEST) $(PARALLEL) -m "quick and not process"
 
-soak: $(VENV)/.test  ## hours of repetition: every property with a hundred times the examples, and the tests marked soak
+soak: $(VENV)/.test  ## hours of repetition: a hundred times the examples of every property, and the tests marked soak
 	$(PYTEST) $(PARALLEL) -m "soak or (quick and not process)" --hypothesis-profile soak -o timeout=0
 
 check: $(VENV)/.test  ## format, lint, types, layers

@@ -20,8 +20,6 @@ from salt_tui.store.store import open_store
 from scoring.metrics import METRICS
 from tests.stored_runs import EIGHT_TASKS, store_run
 
-pytestmark = pytest.mark.quick
-
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
+import hypothesis
+
 from tasks.draws import derive_seed
 from tasks.task import Problem, Task
+
+PROBLEMS = hypothesis.settings().max_examples
+"""How many problems of a level a second solver checks: 100, and with the profile of `make soak` 10,000."""
 
 
 def draw(task: Task, level: str, index: int) -> Problem:

@@ -110,7 +110,7 @@ def test_streaming_equals_whole_text(reply: bytes, cuts: list[int], cut: bool, t
 @given(reply=replies)
 @example(reply=b"****A****</think>")
 @example(reply=b"****A****<think>****B****")
-def test_the_rules_of_spec_2_applied_to_the_whole_text_agree(reply: bytes) -> None:
+def test_the_rules_applied_to_the_whole_text_agree(reply: bytes) -> None:
     answer = parse_answer(DNA, reply)
     extraction, atoms, lines, generation = answer_by_regular_expressions(reply)
     assert answer.extraction == extraction

@@ -94,15 +94,6 @@ def test_the_text_alone_gives_the_reference(name: str, level: str) -> None:
         assert not re.search(r"\*{4}|</?think>", problem.text + problem.reference)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize(("name", "level"), LEVELS)
-def test_the_text_alone_gives_the_reference_thousands_of_times(name: str, level: str) -> None:
-    task = TASKS[name]
-    for index in range(5_000):
-        problem = draw(task, level, index)
-        assert task.solve(problem.text) == problem.reference
-
-
 @pytest.mark.parametrize(("name", "level"), LEVELS)
 def test_every_level_is_valid_and_survives_the_command_line(name: str, level: str) -> None:
     task = TASKS[name]

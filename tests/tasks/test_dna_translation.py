@@ -13,10 +13,10 @@ from tasks.dna_translation import DnaTranslation
 from tasks.parameters import integer_range
 from tasks.task import DIFFICULTIES, IntegerRange, Problem, ProblemTextError
 from tests.tasks import drawing
+from tests.tasks.drawing import PROBLEMS
 
 TASK = DnaTranslation()
 PAIRS = {frozenset("AT"), frozenset("CG")}
-
 
 draw = partial(drawing.draw, TASK)
 
@@ -25,7 +25,7 @@ draw = partial(drawing.draw, TASK)
 def test_every_letter_pairs_with_the_one_at_its_place(level: str) -> None:
     codons = integer_range(TASK.levels[level], "codons")
     per_line = integer_range(TASK.levels[level], "codons_per_line").low
-    for index in range(500):
+    for index in range(PROBLEMS):
         problem = draw(level, index)
         assert len(problem.text) == len(problem.reference)
         for one, other in zip(problem.text, problem.reference, strict=True):

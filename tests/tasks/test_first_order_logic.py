@@ -17,6 +17,7 @@ from tasks.first_order_logic import FirstOrderLogic
 from tasks.propositional import Compound, Constant, Formula, FormulaError, Variable, evaluate, parse_formula
 from tasks.task import DIFFICULTIES, IntegerRange, Problem, ProblemTextError
 from tests.tasks import drawing
+from tests.tasks.drawing import PROBLEMS
 
 TASK = FirstOrderLogic()
 RELEASE = Path(__file__).parents[3] / "shared" / "data" / "salt_reproduction" / "first_order_logic.jsonl"
@@ -29,7 +30,6 @@ MEANING = {
     "same_": lambda left, right: left is right,
 }
 Clause = frozenset[int]
-
 
 draw = partial(drawing.draw, TASK)
 
@@ -88,7 +88,7 @@ def solve_again(text: str) -> str:
 def test_a_second_solver_agrees_and_something_beyond_the_given_is_forced(level: str) -> None:
     variables = TASK.levels[level]["variables"]
     assert isinstance(variables, IntegerRange)
-    for index in range(500):
+    for index in range(PROBLEMS):
         problem = draw(level, index)
         assert problem.reference == TASK.solve(problem.text) == solve_again(problem.text)
         formulas, assignments = problem.text.split("\n\n\nInitial Assignments:\n")

@@ -12,9 +12,9 @@ from tasks.kronecker_product import KroneckerProduct
 from tasks.parameters import integer_range
 from tasks.task import DIFFICULTIES, IntegerRange, ParameterError, Problem, ProblemTextError
 from tests.tasks import drawing
+from tests.tasks.drawing import PROBLEMS
 
 TASK = KroneckerProduct()
-
 
 draw = partial(drawing.draw, TASK)
 
@@ -27,7 +27,7 @@ def read(text: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("level", DIFFICULTIES)
 def test_numpy_agrees_and_shapes_are_those_of_table_3(level: str) -> None:
     size, entries = (integer_range(TASK.levels[level], name) for name in ("size", "entries"))
-    for index in range(500):
+    for index in range(PROBLEMS):
         problem = draw(level, index)
         left, right = read(problem.text)
         product = np.kron(left, right)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tasks.matrix_multiplication import MatrixMultiplication, matrix_shapes
 from tasks.task import DIFFICULTIES, IntegerRange, ParameterError, Problem, ProblemTextError
 from tests.tasks import drawing
+from tests.tasks.drawing import PROBLEMS
 
 TASK = MatrixMultiplication()
 RELEASE = Path(__file__).parents[3] / "shared" / "data" / "salt_reproduction" / "matrix_multiplication.jsonl"
-
 
 draw = partial(drawing.draw, TASK)
 
@@ -35,7 +35,7 @@ def test_numpy_agrees_and_sizes_are_in_the_ranges_of_the_level(level: str) -> No
     assert isinstance(size, IntegerRange)
     assert isinstance(inner, IntegerRange)
     assert isinstance(entries, IntegerRange)
-    for index in range(500):
+    for index in range(PROBLEMS):
         problem = draw(level, index)
         assert problem.reference == multiply_by_numpy(problem.text) == TASK.solve(problem.text)
         rows = [row.split() for row in problem.reference.splitlines()]

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tasks.maze import Maze
 from tasks.task import DIFFICULTIES, IntegerRange, Problem, ProblemTextError
 from tests.tasks import drawing
+from tests.tasks.drawing import PROBLEMS
 
 TASK = Maze()
 STEPS = {"U": (-1, 0), "D": (1, 0), "L": (0, -1), "R": (0, 1)}
-
 
 draw = partial(drawing.draw, TASK)
 
@@ -69,7 +69,7 @@ def test_exactly_one_shortest_path_leads_to_the_goal(level: str) -> None:
     rows, columns = TASK.levels[level]["rows"], TASK.levels[level]["columns"]
     assert isinstance(rows, IntegerRange)
     assert isinstance(columns, IntegerRange)
-    for index in range(500):
+    for index in range(PROBLEMS):
         problem = draw(level, index)
         check(problem.text, problem.reference)
         assert TASK.solve(problem.text) == problem.reference

@@ -16,6 +16,7 @@ from tasks.task import DIFFICULTIES, ProblemTextError
 from tasks.word_lists import CATEGORIES, FILLER_SENTENCES, LIST_SENTENCES
 from tasks.words_collection import WordsCollection
 from tests.tasks import drawing
+from tests.tasks.drawing import PROBLEMS
 
 TASK = WordsCollection()
 MEMBERS = [member for category in CATEGORIES.values() for member in category.members]
@@ -27,7 +28,6 @@ SENTENCES = [
 AMBIGUOUS = (
     "may march orange turkey august china chile georgia jordan mercury copper lead organ drum bear seal crane date"
 )
-
 
 draw = partial(drawing.draw, TASK)
 
@@ -72,7 +72,7 @@ def test_sentences_have_the_slots_they_should_and_no_asterisks() -> None:
 def test_a_second_solver_agrees_and_sizes_are_in_the_ranges_of_the_level(level: str) -> None:
     words = integer_range(TASK.levels[level], "words")
     per_line = integer_range(TASK.levels[level], "words_per_line").low
-    for index in range(500):
+    for index in range(PROBLEMS):
         problem = draw(level, index)
         assert problem.reference.split() == collect_by_stripping(problem.text)
         assert TASK.solve(problem.text) == problem.reference
