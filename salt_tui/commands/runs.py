@@ -7,21 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.commands.failures import DONE
+from salt_tui.measure.header import run_header
 from salt_tui.paths import database_path
+from salt_tui.reports.json_report import header_data
 from salt_tui.reports.text_tables import TextTable, number
-from salt_tui.store.queries import open_queries
+from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.results import RunListing
 from salt_tui.visible_text import visible
 
 
 def list_runs(database: Path | None, *, json_output: bool) -> int:
     """Print all runs, newest first, each with its studies."""
-    with open_queries(database or database_path()) as queries:
+    with open_queries(database or database_path()) as queries, queries.snapshot():
         listings = queries.list_runs()
-    if json_output:
-        data = {"runs": [run_listing_data(listing) for listing in listings]}
-        print(json.dumps(data, ensure_ascii=False, allow_nan=False))
-        return DONE
+        if json_output:
+            data = {"runs": [_listing_data(queries, listing) for listing in listings]}
+            print(json.dumps(data, ensure_ascii=False, allow_nan=False))
+            return DONE
     if not listings:
         print("no runs; `salt-tui run` makes one")
         return DONE
@@ -30,29 +32,13 @@ def list_runs(database: Path | None, *, json_output: bool) -> int:
     return DONE
 
 
-def run_listing_data(listing: RunListing) -> dict[str, Any]:
-    """Return a run as JSON."""
+def _listing_data(queries: Queries, listing: RunListing) -> dict[str, Any]:
     return {
-        "run": listing.run,
-        "model": listing.model,
-        "state": listing.state,
-        "created_at": listing.created_at,
-        "difficulty": listing.difficulty,
-        "method": listing.method,
-        "shots": listing.shots,
-        "seed": listing.seed,
-        "sampling": None if listing.sampling is None else dict(listing.sampling),
-        "width": listing.width,
-        "statistics": listing.statistics,
-        "exact": listing.exact,
-        "tasks": list(listing.tasks),
-        "answers": listing.answers,
+        **header_data(run_header(queries.run_record(listing.run))),
         "answers_done": listing.answers_done,
         "precision": listing.precision,
         "note": listing.note,
         "studies": [{"study": str(study.work), "kind": study.kind, "state": study.state} for study in listing.studies],
-        "plan_hash": listing.plan_hash,
-        "environment_hash": listing.environment_hash,
     }
 
 

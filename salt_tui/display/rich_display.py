@@ -184,4 +184,5 @@ def _answer_end(answer: AnswerView) -> Text:
 
 
 def _notices(view: RunView, width: int) -> list[Text]:
-    return [Text(visible(notice, max(20, 2 * width)), style="bold") for notice in view.notices]
+    lines = (*view.notices, *([view.silence] if view.silence else ()))
+    return [Text(visible(line, max(20, 2 * width)), style="bold") for line in lines]

@@ -78,10 +78,24 @@ class RunView:
         self._arrivals: deque[float] = deque()
         self._time_left = TimeLeft(clock)
         self._began: float | None = None
+        self._silence: tuple[str, float] | None = None
+        """What is waited for, and since when."""
+
+    @property
+    def silence(self) -> str | None:
+        """What is waited for and for how long by now; None while there is progress."""
+        if self._silence is None:
+            return None
+        waiting_for, since = self._silence
+        return NoProgress(waiting_for, self._clock() - since).text
 
     def apply(self, event: RunEvent) -> None:
         """Take one event."""
         self._time_left.apply(event)
+        if isinstance(event, NoProgress):
+            self._silence = event.waiting_for, self._clock() - event.seconds
+        elif not isinstance(event, Notice):
+            self._silence = None
         match event:
             case ModelLoading():
                 self.loading = (event.model, event.fraction)
@@ -108,7 +122,7 @@ class RunView:
                 self.answers[event.generation].lines.clear()
             case AnswerFinished():
                 self._finish(event)
-            case Notice() | NoProgress():
+            case Notice():
                 self.notices.append(event.text)
             case RunEnded():
                 self.ended = event

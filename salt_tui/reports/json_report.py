@@ -34,6 +34,7 @@ def run_data(report: RunReport) -> dict[str, Any]:
             "path": model.path,
             "sha256": model.sha256,
         },
+        "header": header_data(report.header),
         "plan": json.loads(report.run.record.plan),
         "tasks": {task.task: _task_data(task) for task in report.tasks},
         "mean": _means(report.mean),
@@ -44,7 +45,6 @@ def report_data(report: FullReport) -> dict[str, Any]:
     """Return the object of ``report --format json``."""
     data = {
         **run_data(report.summary),
-        "header": header_data(report.summary.header),
         "findings": [finding_data(finding) for finding in report.findings],
         "unknown": report.unknown or None,
         "rates": rates_data(report.rates),

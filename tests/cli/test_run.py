@@ -47,6 +47,9 @@ def test_json_is_one_object_and_equal_on_another_file(
         results.append(json.loads(captured.out))
         assert captured.out.count("\n") == 1
         assert "run 1" in captured.err
+    # Another file at another time, the same run.
+    for result in results:
+        assert result["header"].pop("created_at") <= result["header"].pop("finished_at")
     assert results[0] == results[1]
     assert {"run", "model", "plan", "tasks", "mean"} <= set(results[0])
     task = results[0]["tasks"]["kronecker_product"]

@@ -18,6 +18,7 @@ from salt_tui.runner.events import (
     AnswerStarted,
     AtomScored,
     ModelLoading,
+    NoProgress,
     Notice,
     PromptEvaluated,
     RunEnded,
@@ -191,6 +192,24 @@ def test_the_plain_display_writes_a_line_per_answer() -> None:
         "note: a\\nb",
         "run 7 finished",
     ]
+
+
+def test_silence_is_shown_as_long_as_it_lasts() -> None:
+    now = [100.0]
+    view = RunView(lambda: now[0])
+    for event in STORY[:4]:
+        view.apply(event)
+    view.apply(NoProgress("the prompt of answer 1 of maze", 10.0))
+    now[0] += 5
+    assert "no progress for 15 s, waiting for the prompt of answer 1 of maze" in " ".join(drawn(view).split())
+    view.apply(Notice("something else"))
+    assert view.silence is not None
+    view.apply(TokenArrived(1, 0))
+    assert view.silence is None
+    assert "no progress" not in drawn(view)
+    stream = io.StringIO()
+    PlainDisplay(stream)(NoProgress("nano to be loaded", 20.4))
+    assert stream.getvalue() == "note: no progress for 20 s, waiting for nano to be loaded\n"
 
 
 def test_the_live_display_leaves_its_last_frame_on_the_screen() -> None:
