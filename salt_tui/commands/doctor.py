@@ -11,6 +11,7 @@ from pathlib import Path
 import salt_tui
 from salt_tui.commands.failures import DONE, FAILED
 from salt_tui.engine.engine import Build, ContextInfo, EngineError, Exactness, ModelError, ModelInfo
+from salt_tui.engine.engine_kinds import engine_kind
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.paths import database_path, log_directory, new_engine_log_path, user_models_file
@@ -71,7 +72,7 @@ def _examine(model: str, log: Path) -> Examination:
                 engine, resolved.name, info, options, context=CHECK_CONTEXT, width=options.width, check="full"
             )
             context = opened.context
-            if resolved.engine != "scripted":  # a script has replies to its own prompts only
+            if engine_kind(resolved.engine).computes:
                 context = _with(context, difference_after_restart(engine, options.width))
         except EngineError as error:
             return Examination(build, None, None, str(error))

@@ -2,17 +2,16 @@
 
 Templates are programs from a stranger's file: they run in jinja2's immutable sandbox, which refuses attributes of
 Python's insides and changes of what it is given, and with the variables and functions that Hugging Face's
-``apply_chat_template`` gives them.  The sandbox bounds a range but not loops inside loops: a timer does.
+``apply_chat_template`` gives them.  What the sandbox does not bound, `salt_tui.engine.prompt_limits` does.  Nothing in
+it is random, so the same conversation gives the same prompt.
 """
 
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import FrameType
 from typing import NoReturn
 
 import jinja2
@@ -22,15 +21,17 @@ import jinja2.parser
 import jinja2.sandbox
 
 from salt_tui.engine.engine import ChatTurn, ModelError
+from salt_tui.engine.prompt_limits import MOST_CHARACTERS, python_limits
 
 _OPENING, _CLOSING = "<think>", "</think>"
 _FORCED_CLOSING = f"\n{_CLOSING}\n\n"
-_REPLY, _TURN = "SALT-REPLY-7319", "SALT-TURN-7319"
+_ADVICE = 'set "template" for this model in models.toml, "none" for plain prompts'
+_REPLY, _TURN = "Salt-reply-7319", "Salt-turn-7319"
 """Stand for a reply and for what follows it when the template is asked what it writes around them."""
 
 _LONGEST_REASON = 200
-_MOST_SECONDS = 2.0
-"""Processor time for one prompt; the templates of the common models take milliseconds."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}>")
+"""How Python prints what has no text of its own: an address of memory, another one in every process."""
 
 
 class ChatTemplateError(ModelError):
@@ -46,6 +47,18 @@ class _GenerationBlock(jinja2.ext.Extension):
         """Replace the block by its content."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def check_syntax(source: str) -> None:
+    """Refuse a template that cannot be parsed; nothing in it is computed.
+
+    Raises:
+        ChatTemplateError: the text is no valid template.
+    """
+    try:
+        _environment().parse(source)
+    except Exception as error:
+        raise _failed(error) from None
 
 
 class ChatTemplate:
@@ -72,14 +85,11 @@ class ChatTemplate:
     ) -> None:
         """Compile the template."""
         now = datetime.fromisoformat(date)
-        environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, "jinja2.ext.loopcontrols"]
-        )
-        environment.filters["tojson"] = _to_json
-        environment.globals["raise_exception"] = _raise_exception
+        environment = _environment()
         environment.globals["strftime_now"] = lambda form: now.strftime(form)
         try:
-            self._template = environment.from_string(source)
+            with python_limits():  # compiling computes constants
+                self._template = environment.from_string(source)
         except Exception as error:
             raise _failed(error) from None
         self._variables = {
@@ -132,26 +142,31 @@ class ChatTemplate:
         Raises:
             ChatTemplateError: the template fails, or shows the reply or the turn otherwise than as they are.
         """
-        turns = (ChatTurn("user", "-"), ChatTurn("assistant", _REPLY), ChatTurn(turn.role, _TURN))
-        prompt = self._render(turns, generation_prompt=True)
+        opening = (ChatTurn("system", "-"), ChatTurn("user", "-"))
+        prompt = self.render((*opening, ChatTurn("assistant", _REPLY), ChatTurn(turn.role, _TURN)))
         _, reply, rest = prompt.partition(_REPLY)
         before, content, after = rest.partition(_TURN)
         if not reply or not content or _REPLY in rest or _TURN in after:
-            raise ChatTemplateError(
-                "the chat template cannot continue a conversation after a reply; "
-                'set "template" for this model in models.toml, "none" for plain prompts'
-            )
+            raise ChatTemplateError(f"the chat template cannot continue a conversation after a reply; {_ADVICE}")
         return before, turn.content.strip(), after
 
     def _render(self, turns: Sequence[ChatTurn], generation_prompt: bool) -> str:
         messages = [{"role": turn.role, "content": turn.content} for turn in turns]
         try:
-            with _time_limit():
-                return self._template.render(
+            with python_limits():
+                text = self._template.render(
                     messages=messages, add_generation_prompt=generation_prompt, **self._variables
                 )
+            text.encode("utf-8", "surrogateescape")
         except Exception as error:  # a template is a program and may fail in every way that Python can
             raise _failed(error) from None
+        if len(text) > MOST_CHARACTERS:
+            raise ChatTemplateError(f"the chat template writes a prompt of {len(text):,} characters; {_ADVICE}")
+        if _ADDRESS.search(text) and not any(_ADDRESS.search(turn.content) for turn in turns):
+            raise ChatTemplateError(
+                f"the chat template writes an address of memory, which is another one every time; {_ADVICE}"
+            )
+        return text
 
 
 def follow_up(template: ChatTemplate | None, reply: str, turn: ChatTurn) -> tuple[str, str, str]:
@@ -185,22 +200,6 @@ def _is_open(text: str, before: bool) -> bool:
     """Tell whether a text ends inside a thought, having begun inside one or not."""
     opening, closing = text.rfind(_OPENING), text.rfind(_CLOSING)
     return opening > closing or (before and closing < 0)
-
-
-@contextmanager
-def _time_limit() -> Iterator[None]:
-    """Raise `TimeoutError` inside after `_MOST_SECONDS` of this process's own time."""
-
-    def give_up(number: int, frame: FrameType | None) -> NoReturn:
-        raise TimeoutError(f"one prompt takes more than {_MOST_SECONDS:g} s to write")
-
-    before = signal.signal(signal.SIGVTALRM, give_up)
-    signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def render_plain(turns: Sequence[ChatTurn]) -> str:
@@ -249,7 +248,14 @@ def _failed(error: Exception) -> ChatTemplateError:
     place = f" in line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     reason = "".join(character for character in text if character.isprintable())[:_LONGEST_REASON]
-    return ChatTemplateError(
-        f"the chat template fails{place} ({reason}); "
-        'set "template" for this model in models.toml, "none" for plain prompts'
+    return ChatTemplateError(f"the chat template fails{place} ({reason}); {_ADVICE}")
+
+
+def _environment() -> jinja2.sandbox.ImmutableSandboxedEnvironment:
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, "jinja2.ext.loopcontrols"]
     )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _raise_exception
+    del environment.filters["random"], environment.globals["lipsum"]
+    return environment

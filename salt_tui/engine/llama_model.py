@@ -24,6 +24,7 @@ from salt_tui.engine.gpu_layers import LayerSizes, fewer_layers, free_for_layers
 from salt_tui.engine.llama_devices import can_offload, list_devices
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.model_files import split_names
+from salt_tui.engine.prompt_limits import last_resort
 
 _PROGRESS_STEP = 0.01
 _ALL_LAYERS = -1  # llama.cpp's own way to say it
@@ -326,12 +327,13 @@ class LlamaVocabulary:
 
     def _tokenize(self, text: bytes, parse_special: bool) -> tuple[int, ...]:
         room = len(text) + 8
-        buffer = (llama_cpp.llama_token * room)()
-        count = llama_cpp.llama_tokenize(self._pointer, text, len(text), buffer, room, False, parse_special)
-        if count < 0:
-            room = -count
+        with last_resort():  # some tokenizers are quadratic: Gemma's took 79 s for 400,000 characters
             buffer = (llama_cpp.llama_token * room)()
             count = llama_cpp.llama_tokenize(self._pointer, text, len(text), buffer, room, False, parse_special)
+            if count < 0:
+                room = -count
+                buffer = (llama_cpp.llama_token * room)()
+                count = llama_cpp.llama_tokenize(self._pointer, text, len(text), buffer, room, False, parse_special)
         return tuple(buffer[:count])
 
 

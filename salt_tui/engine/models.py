@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from salt_tui.engine.chat_template import ChatTemplate
+from salt_tui.engine.chat_template import check_syntax
 from salt_tui.engine.engine import Engine, ModelError
+from salt_tui.engine.engine_kinds import engine_kind, kind_of
 from salt_tui.engine.gguf_header import GGUFHeader
 from salt_tui.engine.model_files import (
     MissingModelError,
-    check_file,
-    check_readable,
     locate,
     split_names,
 )
@@ -27,7 +24,6 @@ from salt_tui.engine.model_registry import (
     TemplateOption,
     load_registry,
 )
-from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.paths import expanded
 from salt_tui.similar_names import did_you_mean
 from salt_tui.visible_text import visible
@@ -47,15 +43,7 @@ __all__ = [
     "resolve_stored",
 ]
 
-SCRIPTED_SUFFIX = ".scripted.json"
-"""A model path with this end is played by the scripted child instead of computed."""
-
-SCRIPTED_COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "salt_tui.engine.scripted_child")
-
-EngineKind = Literal["llama", "scripted"]
-
 _PART = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf$)")
-_CHECK_DATE = "2000-01-01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +59,7 @@ class ResolvedModel:
             ``<think>`` ``reasoning``, else ``instruct``.
         template: for `LoadOptions`: None keeps the file's own, ``""`` asks for plain completion prompts.
         template_options: for `LoadOptions`.
-        engine: which child opens it.
+        engine: name of the kind of engine that opens it, see `salt_tui.engine.engine_kinds`.
     """
 
     name: str
@@ -81,7 +69,7 @@ class ResolvedModel:
     kind: ModelKind
     template: str | None
     template_options: dict[str, TemplateOption]
-    engine: EngineKind
+    engine: str
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -136,12 +124,11 @@ def _resolve(name: str, entry: ModelEntry) -> tuple[ResolvedModel, GGUFHeader | 
     """Return the header too; a script has none."""
     path = locate(name, entry).absolute()
     if entry.template and entry.template != PLAIN:
-        ChatTemplate(entry.template, "", "", entry.template_options, _CHECK_DATE)
-    if path.name.endswith(SCRIPTED_SUFFIX):
-        check_readable(path)
-        return _resolved(name, path, entry, entry.kind or "instruct", "scripted"), None
-    header = check_file(path)
-    return _resolved(name, path, entry, entry.kind or _kind(header, entry.template), "llama"), header
+        check_syntax(entry.template)
+    engine = kind_of(path)
+    header = engine.check(path)
+    kind = entry.kind or ("instruct" if header is None else _kind(header, entry.template))
+    return _resolved(name, path, entry, kind, engine.name), header
 
 
 def resolve_stored(stored: ResolvedModel) -> ResolvedModel:
@@ -155,27 +142,23 @@ def resolve_stored(stored: ResolvedModel) -> ResolvedModel:
     """
     if not _exists(stored.path):
         return replace(stored, path=resolve_entry(stored.name, stored.entry).path)
-    if stored.engine == "llama":
-        check_file(stored.path)
-    else:
-        check_readable(stored.path)
+    engine_kind(stored.engine).check(stored.path)
     return stored
 
 
-def _resolved(name: str, path: Path, entry: ModelEntry, kind: ModelKind, engine: EngineKind) -> ResolvedModel:
+def _resolved(name: str, path: Path, entry: ModelEntry, kind: ModelKind, engine: str) -> ResolvedModel:
     template = "" if entry.template == PLAIN else entry.template
     return ResolvedModel(name, path, entry, entry.context, kind, template, dict(entry.template_options), engine)
 
 
 def open_engine(resolved: ResolvedModel, log_path: Path) -> Engine:
-    """Start the child that can open the model; nothing is loaded yet.
+    """Start the engine that can open the model; nothing is loaded yet.
 
     Args:
         resolved: the model.
         log_path: the file that everything the child prints goes to.
     """
-    command = SCRIPTED_COMMAND if resolved.engine == "scripted" else LLAMA_COMMAND
-    return EngineProcess(command, log_path)
+    return engine_kind(resolved.engine).open(log_path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Speed,
 )
+from salt_tui.engine.prompt_limits import END_SIGNAL, LAST_SECONDS
 from salt_tui.engine.requests import Generate, check_request
 from salt_tui.paths import ENGINE_LOG_PREFIX
 from salt_tui.visible_text import visible
@@ -110,6 +111,8 @@ class EngineProcess:
         try:
             info = self._ask(options, ModelInfo, progress)
         except _ChildGoneError as error:
+            if error.exit_code == -END_SIGNAL:
+                raise ModelError(f"{options.path}: {_TOO_LONG}") from error
             raise ModelError(f"{options.path}: {error}, while loading it") from error
         self._load_options, self._context_options = options, None
         self._sets.clear()
@@ -122,7 +125,7 @@ class EngineProcess:
     def encode(self, conversations: Sequence[Sequence[ChatTurn]]) -> list[tuple[int, ...]]:
         """Render conversations by the template, generation prompt added, and tokenise each."""
         request = wire.Encode(tuple(tuple(turns) for turns in conversations))
-        return list(self._ask(request, wire.TokenSequences).sequences)
+        return list(self._ask_for_prompt(request, wire.TokenSequences).sequences)
 
     def tokenize(self, text: bytes) -> tuple[int, ...]:
         """Tokenise bytes that continue a text: nothing added, special tokens not parsed.
@@ -130,11 +133,11 @@ class EngineProcess:
         Raises:
             EngineError: for bytes that are not UTF-8, and where no tokens spell exactly these bytes.
         """
-        return self._ask(wire.Tokenize(text), wire.TokenSequences).sequences[0]
+        return self._ask_for_prompt(wire.Tokenize(text), wire.TokenSequences).sequences[0]
 
     def next_turn(self, reply: Sequence[int], turn: ChatTurn) -> NextTurn:
         """Continue a conversation after a reply by the template; see `Engine.next_turn`."""
-        return self._ask(wire.ContinueConversation(tuple(reply), turn), NextTurn)
+        return self._ask_for_prompt(wire.ContinueConversation(tuple(reply), turn), NextTurn)
 
     def define_set(self, name: str, ids: Sequence[int]) -> None:
         """Name a set of token ids for readouts; kept over a restart."""
@@ -275,6 +278,15 @@ class EngineProcess:
         if self._dead and not self._events:
             raise EngineError("the engine has died: restart it")
 
+    def _ask_for_prompt(self, request: wire.Request, kind: type[_Answer]) -> _Answer:
+        """Ask for tokens; a template or tokenizer that has to be ended by force is the model's fault."""
+        try:
+            return self._ask(request, kind)
+        except _ChildGoneError as error:
+            if error.exit_code == -END_SIGNAL:
+                raise ModelError(_TOO_LONG) from error
+            raise
+
     def _ask(
         self, request: wire.Request, kind: type[_Answer], progress: Callable[[LoadProgress], None] | None = None
     ) -> _Answer:
@@ -297,7 +309,8 @@ class EngineProcess:
                     raise EngineError(f"the engine answered with {type(answer).__name__}: please report it")
             if self._dead:
                 died = self._events[-1]
-                raise _ChildGoneError(describe_death(died) if isinstance(died, EngineDied) else "the engine is gone")
+                assert isinstance(died, EngineDied)
+                raise _ChildGoneError(died)
             self._receive(_WAITING_SECONDS)
             if self._while_waiting is not None:
                 self._while_waiting()
@@ -334,6 +347,16 @@ class EngineProcess:
 
 class _ChildGoneError(EngineError):
     """The child died before it answered."""
+
+    def __init__(self, died: EngineDied) -> None:
+        super().__init__(describe_death(died))
+        self.exit_code = died.exit_code
+
+
+_TOO_LONG = (
+    f"the chat template or the tokenizer takes more than {LAST_SECONDS:g} s of processor time for one prompt; set "
+    '"template" for this model in models.toml, "none" for plain prompts'
+)
 
 
 def describe_death(died: EngineDied) -> str:

@@ -3,7 +3,8 @@
 Keys, all but ``replies`` optional::
 
     {
-      "model": {"description": "a scripted model", "trained_context": 8192, "warnings": []},
+      "model": {"description": "a scripted model", "trained_context": 8192, "warnings": [],
+                "activation_layers": 4, "activation_width": 8},
       "template": "...",              chat template, "" for plain prompts; ChatML when absent
       "pieces": ["AT", "G"],          tokens on top of those that the replies use
       "load_failure": "...",          loading fails with this message

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from salt_tui.engine.engine import ContextInfo, EngineError, ModelInfo
+from salt_tui.engine.engine_kinds import engine_kind
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.engine.requests import Forced, Free, Generate
@@ -82,7 +83,7 @@ class Benchmark:
     """
 
     def __init__(self, resolved: ResolvedModel, options: EngineOptions, log_path: Path) -> None:
-        if resolved.engine == "scripted":
+        if not engine_kind(resolved.engine).computes:
             raise UsageError(f"{resolved.name} is a script: it computes nothing that could be timed")
         self._options = options
         self._folder = tempfile.TemporaryDirectory(prefix="salt-tui-bench-")

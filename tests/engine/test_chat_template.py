@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
 
-from salt_tui.engine import chat_template
-from salt_tui.engine.chat_template import ChatTemplate, ChatTemplateError, render_plain
+from salt_tui.engine import prompt_limits
+from salt_tui.engine.chat_template import ChatTemplate, ChatTemplateError, check_syntax, follow_up, render_plain
 from salt_tui.engine.engine import ChatTurn
 from salt_tui.engine.gguf_header import read_header
 
@@ -181,7 +182,7 @@ def test_the_insides_of_python_look_undefined(source: str) -> None:
 
 
 def test_loops_inside_loops_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_template, "_MOST_SECONDS", 0.05)
+    monkeypatch.setattr(prompt_limits, "MOST_SECONDS", 0.05)
     depth = 4
     source = "{% for a in range(99999) %}" * depth + "{% endfor %}" * depth
     for _ in range(2):
@@ -190,6 +191,85 @@ def test_loops_inside_loops_are_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "\n" not in str(caught.value)
     monkeypatch.undo()
     assert template("{{ messages | length }}").render((USER,)) == "1"
+
+
+@pytest.mark.parametrize("source", ["{{ 'x' * 3000000000 }}", "{% set n = 3000000000 %}{{ 'x' * n }}"])
+def test_memory_is_given_up_too(source: str) -> None:
+    with pytest.raises(ChatTemplateError, match="MemoryError: one prompt takes more than 512 MiB"):
+        template(source).render((USER,))
+    assert len(bytearray(600 << 20)) == 600 << 20  # the limit is gone
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{{ '\\ud800' }}", "UnicodeEncodeError"),
+        ("{{ [1, 2] | random }}", "No filter named 'random'"),
+        ("{{ lipsum() }}", "'lipsum' is undefined"),
+        ("{{ 'x%s' | format(cycler('a')) }}", "address of memory"),
+        ("{% for i in range(50) %}{{ 'x' * 99999 }}{% endfor %}", "4,999,950 characters"),
+    ],
+)
+def test_what_cannot_be_a_prompt_is_refused(source: str, message: str) -> None:
+    with pytest.raises(ChatTemplateError, match=re.escape(message)) as caught:
+        template(source).render((USER,))
+    assert str(caught.value).isprintable()
+
+
+def test_an_address_in_a_message_is_text() -> None:
+    turn = ChatTurn("user", "what is <function f at 0x7f00aa00bb00>?")
+    assert template("{{ messages[0].content }}").render((turn,)) == turn.content
+
+
+def test_syntax_is_checked_without_computing_anything() -> None:
+    check_syntax("{% if false %}{{ 9**(9**9) }}{% endif %}")
+    with pytest.raises(ChatTemplateError, match="in line 2"):
+        check_syntax("a\n{% if %}")
+
+
+# --- what follows a reply ---------------------------------------------------------------------------------------
+
+QUESTION = ChatTurn("user", "  Is the answer above right? user  ")
+
+
+@pytest.mark.parametrize("source", [GEMMA, MISTRAL, LLAMA, QWEN])
+def test_what_follows_a_reply_is_what_the_template_writes_there(source: str) -> None:
+    made = template(source, enable_thinking=False)
+    before, content, after = follow_up(made, "TA", QUESTION)
+    assert content == QUESTION.content.strip()
+    whole = made.render((SYSTEM, USER, ASSISTANT, ChatTurn("user", content)))
+    assert whole.endswith("TA" + before + content + after)
+    assert not before.startswith("TA")
+
+
+def test_a_thought_that_is_open_is_closed() -> None:
+    made = template(DEEPSEEK)
+    assert made.thinking_open()
+    _, _, after = follow_up(made, "thinking", QUESTION)
+    assert after.endswith("<think>\n\n</think>\n\n")
+    assert follow_up(made, "so I think", QUESTION)[0].startswith("\n</think>\n\n")
+    assert not follow_up(made, "so </think> TA", QUESTION)[0].startswith("\n</think>")
+    closed = template(QWEN, enable_thinking=False)
+    assert not follow_up(closed, "TA", QUESTION)[0].startswith("\n</think>")
+    assert follow_up(closed, "<think>well", QUESTION)[0].startswith("\n</think>\n\n<|im_end|>")
+
+
+def test_the_plain_format_asks_a_question() -> None:
+    assert "".join(follow_up(None, "TA", QUESTION)) == ("\n\nQuestion:\nIs the answer above right? user\n\nAnswer:\n")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ messages[-1].content }}",
+        "{% for m in messages %}{{ m.content | upper }}{% endfor %}",
+        "{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}",
+        "{% for m in messages %}{% if loop.first %}{{ m.content }}{% endif %}{% endfor %}",
+    ],
+)
+def test_a_template_that_cannot_go_on_says_so(source: str) -> None:
+    with pytest.raises(ChatTemplateError, match="cannot continue a conversation after a reply"):
+        follow_up(template(source), "TA", QUESTION)
 
 
 def test_a_syntax_error_names_the_line() -> None:

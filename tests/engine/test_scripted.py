@@ -10,27 +10,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from salt_tui.engine.engine import (
+    Activations,
     ChatTurn,
+    Chosen,
     ContextError,
     ContextOptions,
     Engine,
     EngineDied,
+    EngineError,
     Event,
     LoadOptions,
     ModelError,
     PromptProgress,
+    Reading,
+    ReadoutTaken,
     SequenceEnded,
     Token,
 )
+from salt_tui.engine.engine_kinds import SCRIPTED_COMMAND
 from salt_tui.engine.models import ModelRegistry, open_engine, resolve_model
-from salt_tui.engine.requests import Forced, Free, Generate
+from salt_tui.engine.process import EngineProcess
+from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout
 from salt_tui.engine.script import read_script
-from salt_tui.engine.scripted_child import UNLISTED_LOG_PROBABILITY, ScriptedBackend
+from salt_tui.engine.scripted_child import END_TOKEN, UNLISTED_LOG_PROBABILITY, ScriptedBackend
 
 CONTEXT = ContextOptions(2, 256, 64, 64, None, "auto", "f16", "f16")
 PROMPT = (ChatTurn("system", "Copy."), ChatTurn("user", "ATG"))
@@ -61,6 +69,10 @@ class Recorder:
     def tokens(self, tokens: list[Token]) -> None:
         """Keep."""
         self.events += tokens
+
+    def reading(self, reading: Reading) -> None:
+        """Keep."""
+        self.events.append(reading)
 
     def progress(self, progress: PromptProgress) -> None:
         """Keep."""
@@ -302,13 +314,13 @@ def test_a_script_that_is_no_json(tmp_path: Path) -> None:
 # --- through a real child process -------------------------------------------------------------------------------
 
 
-def start(folder: Path, script: object) -> Engine:
+def start(folder: Path, script: object, context: ContextOptions = CONTEXT) -> Engine:
     resolved = resolve_model(str(write(folder, script)), ModelRegistry("", {}))
     assert resolved.engine == "scripted"
     engine = open_engine(resolved, folder / "engine.log")
     try:
         engine.load(load_options(resolved.path))
-        engine.open_context(CONTEXT)
+        engine.open_context(context)
     except BaseException:
         engine.close()
         raise
@@ -374,3 +386,105 @@ def test_a_template_that_refuses_the_conversation_is_one_line(tmp_path: Path) ->
         pytest.raises(ModelError, match="the chat template fails"),
     ):
         engine.encode([PROMPT[1:]])
+
+
+def test_a_template_that_computes_without_end_is_the_models_fault(tmp_path: Path) -> None:
+    path = write(tmp_path, SCRIPT | {"template": "{% if false %}{{ 9**(9**9) }}{% endif %}"})
+    too_long = pytest.raises(ModelError, match="more than 4 s of processor time for one prompt")
+    with EngineProcess(SCRIPTED_COMMAND, tmp_path / "log") as engine, too_long:
+        engine.load(load_options(path))
+
+
+# --- what studies ask for ---------------------------------------------------------------------------------------
+
+
+def test_a_choice_reads_what_the_script_lists(tmp_path: Path) -> None:
+    made = backend(tmp_path)
+    first, second, listed, then, stray = (made.tokenize(text)[0] for text in (b"TA", b"C", b"G", b"T", b"x"))
+    options = ((listed, second), (first,), (stray,))
+    events = play(made, request(made, segments=(Choice(options), Free(9))))
+    chosen = next(event for event in events if isinstance(event, Chosen))
+    # The second position lists C alone, at -0.5.
+    assert chosen == Chosen(1, 0, (-1.5 - 0.5, -0.25, UNLISTED_LOG_PROBABILITY), 1)
+    tokens = [event for event in events if isinstance(event, Token)]
+    assert [(token.id, token.forced) for token in tokens] == [(first, True), (second, False), (0, False)]
+    grouped = play(made, request(made, segments=(Choice(((first,), (listed,), (then,)), (0, 1, 1)),)))
+    assert next(event.chosen for event in grouped if isinstance(event, Chosen)) == 0
+
+
+def test_readouts_trunks_stops_and_sets(tmp_path: Path) -> None:
+    made = backend(tmp_path)
+    first, listed, stray = (made.tokenize(text)[0] for text in (b"TA", b"G", b"x"))
+    made.define_set("some", (listed, made.tokenize(b"T")[0]))
+    readout = Readout(0, (first, stray), rest=True, mass_of="some")
+    events = play(made, request(made, readouts=(readout,)))
+    taken = next(event for event in events if isinstance(event, ReadoutTaken))
+    assert taken.log_probabilities == (-0.25, UNLISTED_LOG_PROBABILITY)
+    assert taken.log_mass == pytest.approx(math.log(math.exp(-1.5) + math.exp(-2.0)))
+    assert taken.rest is not None
+    assert -1.5 < taken.rest <= 0
+    (ended,) = play(made, request(made, readouts=(Readout(0, mass_of="none"),)))
+    assert ended == SequenceEnded(1, "failed", "no set of tokens is called 'none'")
+    tokens = [
+        e for e in play(made, request(made, segments=(Forced((listed,)), Free(5)), trunk=1)) if isinstance(e, Token)
+    ]
+    assert [(token.position, token.id, token.forced) for token in tokens] == [
+        (1, made.tokenize(b"C")[0], False),
+        (2, 0, False),
+    ]
+    stopped = play(made, request(made, segments=(Free(9, (b"A",)),)))
+    assert stopped[-1] == SequenceEnded(1, "done")
+    with pytest.raises(EngineError, match="outside the vocabulary"):
+        made.define_set("bad", (99_999,))
+
+
+def test_activations_are_the_same_every_time_and_differ_by_layer_and_position(tmp_path: Path) -> None:
+    made = backend(tmp_path, SCRIPT | {"model": {"activation_layers": 3, "activation_width": 5}})
+    made.open_context(replace(CONTEXT, layers=(0, 2)))
+    asked = request(made, layers=(2, 0))
+    found = [event for event in play(made, asked) if isinstance(event, Activations)]
+    assert [event for event in play(made, asked) if isinstance(event, Activations)] == found
+    assert [event.position for event in found] == [0, 1, 2]
+    vectors = np.stack([np.frombuffer(event.values, "<f4").reshape(2, 5) for event in found])
+    assert len(np.unique(vectors.reshape(6, 5), axis=0)) == 6
+    assert np.abs(vectors).max() <= 1
+    only = [event for event in play(made, replace(asked, layers=(0,))) if isinstance(event, Activations)]
+    assert [event.values for event in only] == [event.values[20:] for event in found]
+    assert play(made, replace(asked, layers=(1,)))[-1].stop_reason == "failed"  # type: ignore[union-attr]
+    with pytest.raises(ContextError, match="3 layers"):
+        made.open_context(replace(CONTEXT, layers=(3,)))
+
+
+def test_the_next_turn(tmp_path: Path) -> None:
+    made = backend(tmp_path)
+    reply = made.tokenize(b"TAC")
+    turn = made.next_turn((*reply, END_TOKEN), ChatTurn("user", "Is <|im_end|> right?"))
+    assert turn.dropped == 1
+    text = b"".join(made.vocabulary()[token] for token in turn.tokens).decode()
+    assert text == ("<|im_end|>\n<|im_start|>user\nIs <|im_end|> right?<|im_end|>\n<|im_start|>assistant\n")
+    assert turn.tokens.count(END_TOKEN) == 2
+    assert made.next_turn(reply, ChatTurn("user", "x")).dropped == 0
+
+
+def test_all_of_it_crosses_the_pipe(tmp_path: Path) -> None:
+    made = backend(tmp_path)
+    made.open_context(replace(CONTEXT, layers=(1,)))
+    made.define_set("some", (1, 2, 3))
+    first, second = made.tokenize(b"TA")[0], made.tokenize(b"C")[0]
+    asked = request(
+        made,
+        segments=(Forced((first,)), Choice(((second,), (5, 6))), Free(3)),
+        readouts=(Readout(1, (5,), rest=True, mass_of="some"),),
+        layers=(1,),
+        trunk=1,
+    )
+    expected = play(made, asked)
+    with start(tmp_path, SCRIPT, replace(CONTEXT, layers=(1,))) as engine:
+        engine.define_set("some", (1, 2, 3))
+        assert engine.next_turn((first,), ChatTurn("user", "x")) == made.next_turn((first,), ChatTurn("user", "x"))
+        for _ in range(2):
+            engine.submit(asked)
+            assert [e for e in collect(engine, ends) if not isinstance(e, PromptProgress)] == [
+                e for e in expected if not isinstance(e, PromptProgress)
+            ]
+            engine.restart()

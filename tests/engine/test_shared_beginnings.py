@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,12 @@ import pytest
 
 from salt_tui.engine.engine import (
     Activations,
+    ChatTurn,
     Chosen,
     ContextError,
+    EngineError,
     Event,
+    NextTurn,
     PromptProgress,
     ReadoutTaken,
     SequenceEnded,
@@ -170,3 +174,43 @@ def test_the_last_layer_gives_the_probabilities(loaded: Loaded) -> None:
         logits = tensors.get("output.weight", tensors["token_embd.weight"]) @ normed
         log_probabilities = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
         assert token.log_probability == pytest.approx(log_probabilities[token.id], abs=1e-3)
+
+
+def test_the_next_turn_goes_on_after_the_reply(loaded: Loaded) -> None:
+    engine = loaded.engine
+    pieces = engine.vocabulary()
+    user, question = ChatTurn("user", "Count to three."), ChatTurn("user", "Is that right?")
+    (prompt,) = engine.encode([[user]])
+    ids = engine.tokenize(b"1 2 3")
+    turn = engine.next_turn(ids, question)
+    assert turn.dropped == 0
+    if loaded.info.template is None:
+        text = b"".join(pieces[token] for token in turn.tokens)
+        assert text == b"\n\nQuestion:\nIs that right?\n\nAnswer:\n"
+        return
+    (whole,) = engine.encode([[user, ChatTurn("assistant", "1 2 3"), question]])
+    assert (*prompt, *ids, *turn.tokens) == whole
+    end = turn.tokens[0]
+    assert engine.next_turn((*ids, end), question) == NextTurn(1, turn.tokens)
+    # Where a message names a special token, that is text: only the template's own ones are tokens.
+    name = pieces[end].decode()
+    naming = engine.next_turn(ids, ChatTurn("user", f"Is {name} right?"))
+    assert naming.tokens.count(end) == turn.tokens.count(end)
+    assert b"".join(pieces[token] for token in naming.tokens).count(name.encode()) == turn.tokens.count(end) + 1
+
+
+def test_a_set_is_read_and_outlives_a_restart(loaded: Loaded) -> None:
+    loaded.opened = None
+    loaded.open(width=2)
+    prompts, shared = loaded.prompts(2)
+    said = loaded.run([Generate(0, prompts[0], shared, (Free(1),))])[0][0]
+    with pytest.raises(EngineError, match="outside the vocabulary"):
+        loaded.engine.define_set("bad", (1, 10**7))
+    loaded.engine.define_set("top", (*said.alternatives, said.id))
+    asked = Generate(1, prompts[0], shared, (Free(1),), readouts=(Readout(0, mass_of="top"),))
+    before = events_of(loaded, [asked])[1]
+    assert isinstance(before[0], ReadoutTaken)
+    mass = math.fsum(math.exp(value) for value in said.alternative_log_probabilities)
+    assert before[0].log_mass == pytest.approx(math.log(mass), abs=1e-5)
+    loaded.engine.restart()
+    assert events_of(loaded, [asked])[1] == before

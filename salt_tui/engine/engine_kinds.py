@@ -1,0 +1,61 @@
+"""The kinds of engines there are: what each of them opens, and how."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.gguf_header import GGUFHeader
+from salt_tui.engine.model_files import check_file, check_readable
+from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
+
+SCRIPTED_COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "salt_tui.engine.scripted_child")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineKind:
+    """One kind of engine.
+
+    Attributes:
+        name: as stored with a run.
+        ending: paths with this end belong to it; ``""``: all that no other kind claims.
+        check: looks at a model's file without loading it; returns its header where it has one, raises `ModelError`.
+        open: starts the engine, given the file that everything it prints goes to; nothing is loaded yet.
+        computes: it has numbers of its own that can be timed and checked; a script has not.
+    """
+
+    name: str
+    ending: str
+    check: Callable[[Path], GGUFHeader | None]
+    open: Callable[[Path], Engine]
+    computes: bool
+
+
+def _check_script(path: Path) -> None:
+    check_readable(path)
+
+
+ENGINE_KINDS = (
+    EngineKind(
+        "scripted", ".scripted.json", _check_script, lambda log: EngineProcess(SCRIPTED_COMMAND, log), computes=False
+    ),
+    EngineKind("llama", "", check_file, lambda log: EngineProcess(LLAMA_COMMAND, log), computes=True),
+)
+"""The first one that claims a path opens it."""
+
+
+def kind_of(path: Path) -> EngineKind:
+    """Return the kind of engine that opens a path."""
+    return next(kind for kind in ENGINE_KINDS if path.name.endswith(kind.ending))
+
+
+def engine_kind(name: str) -> EngineKind:
+    """Return the kind of this name, as `ResolvedModel.engine` holds it.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return {kind.name: kind for kind in ENGINE_KINDS}[name]
