@@ -175,3 +175,26 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path, questions: Path, caps
     more = ["--tasks", f"file:{questions},file:{other}"]
     assert run_command_line([*arguments(script(tmp_path), questions, tmp_path / "x.db"), *more]) == 2
     assert "two files would both be file:questions: rename one" in capsys.readouterr().err
+
+
+def test_samples_of_json_agree_leaf_by_leaf_where_one_is_missing(
+    tmp_path: Path, questions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    questions.write_text(json.dumps(ROWS[3]), encoding="utf-8")
+    answers = ['{"a": 2, "b": 4}', '{"b": 4, "tool": "add"}']  # the answer lacks the first leaf, its sample the second
+    replies = [{"match": "Add 2 and 3.", "tokens": [[f"****\n{text}\n****", -0.1]]} for text in answers]
+    file = tmp_path / "json.scripted.json"
+    file.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+    database = tmp_path / "x.db"
+    assert run_command_line(arguments(file, questions, database)) == 0
+    statuses = [status for _, _, status in rows(database, UNITS.format("atom"))]
+    assert statuses == ["missing", "correct", "wrong"]
+    study = ["study", "samples", "1", "-k", "12", "--db", str(database), "--json"]
+    assert run_command_line(study) == 0
+    signals = rows(
+        database, "SELECT \"index\", value FROM signal WHERE kind = 'atom' AND name = 'agreement' ORDER BY 1"
+    )
+    assert [index for index, _ in signals] == [1, 2]
+    (_, second), (_, third) = signals
+    assert 0 < second < 1, "a sample without the leaf disagrees"
+    assert third == 1

@@ -31,6 +31,9 @@ from tasks.answer_form import AnswerForm
 from tasks.draws import derive_seed
 
 MOST_SAMPLES = 1000
+NOT_WRITTEN = ""
+"""Stands for a missing unit that others follow, as a leaf of JSON can be; no unit that is written is empty."""
+
 NO_SAMPLE = "no sample could be computed"
 """The reason of signals of an answer all of whose samples failed or did not fit."""
 
@@ -94,8 +97,8 @@ def _answer_signals(
     by_kind: tuple[tuple[SignalKind, tuple[str, ...]], ...] = ("atom", own.atoms), ("line", own.lines)
     for kind, texts in by_kind:
         if not samples:
-            for index in range(len(texts)):
-                for name in names:
+            for index, text in enumerate(texts):
+                for name in names if text != NOT_WRITTEN else ():
                     yield SignalRecord(generation, kind, index, name, None, NO_SAMPLE)
             continue
         others = [sample.atoms if kind == "atom" else sample.lines for sample in samples]
@@ -107,7 +110,8 @@ def _answer_signals(
             values["agreement_aligned"] = aligned_agreement(texts, others)
         for name, column in values.items():
             for index, value in enumerate(column):
-                yield SignalRecord(generation, kind, index, name, value)
+                if texts[index] != NOT_WRITTEN:
+                    yield SignalRecord(generation, kind, index, name, value)
     if own.generation is None:
         return
     if not samples:
@@ -132,11 +136,12 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
         own = _texts(form, queries.units(answer.generation))
         majority = majority_units([sample.atoms for sample in samples])
         found = counts.setdefault(task, [0, 0, 0, 0, 0])
-        for place, value in enumerate(
-            (1, _correct(own.atoms, reference), len(own.atoms), _correct(majority, reference), len(majority))
-        ):
+        own_counts = (_correct(form, own.atoms, reference), _written(own.atoms))
+        for place, value in enumerate((1, *own_counts, _correct(form, majority, reference), _written(majority))):
             found[place] += value
-        agreements.setdefault(task, []).extend(unit_agreement(own.atoms, [sample.atoms for sample in samples]))
+        per_atom = unit_agreement(own.atoms, [sample.atoms for sample in samples])
+        written = (share for share, text in zip(per_atom, own.atoms, strict=True) if text != NOT_WRITTEN)
+        agreements.setdefault(task, []).extend(written)
     rows: list[tuple[str | int | float | None, ...]] = []
     for name, (answers, correct, generated, majority_correct, majority_generated) in counts.items():
         shares = agreements[name]
@@ -179,18 +184,25 @@ def _sampled_answers(
 
 
 def _texts(form: AnswerForm, units: Sequence[UnitRecord]) -> AnswerTexts:
-    """Return the units that were written, normalised; missing ones stand at the end and have no text."""
-    texts: dict[str, list[str]] = {"atom": [], "line": [], "generation": []}
-    for unit in sorted(units, key=lambda unit: unit.index):
+    """Return the units that were written, normalised; where one is missing between others stands `NOT_WRITTEN`."""
+    texts: dict[str, dict[int, str]] = {"atom": {}, "line": {}, "generation": {}}
+    for unit in units:
         if unit.text is not None:
-            texts[unit.kind].append(form.normalise(unit.text))
-    whole = texts["generation"]
-    return AnswerTexts(tuple(texts["atom"]), tuple(texts["line"]), whole[0] if whole else None)
+            texts[unit.kind][unit.index] = form.normalise(unit.text)
+    atoms, lines = (
+        tuple(found.get(index, NOT_WRITTEN) for index in range(max(found, default=-1) + 1))
+        for found in (texts["atom"], texts["line"])
+    )
+    return AnswerTexts(atoms, lines, texts["generation"].get(0))
 
 
-def _correct(units: Sequence[str], reference: Sequence[str]) -> int:
-    """Count the units that equal the reference at their index."""
-    return sum(unit == right for unit, right in zip(units, reference, strict=False))
+def _correct(form: AnswerForm, units: Sequence[str], reference: Sequence[str]) -> int:
+    """Count the atoms that are as good as the reference at their index."""
+    return sum(form.is_right("atom", unit, right) for unit, right in zip(units, reference, strict=False))
+
+
+def _written(units: Sequence[str]) -> int:
+    return sum(unit != NOT_WRITTEN for unit in units)
 
 
 def _share(part: int, whole: int) -> float | None:
