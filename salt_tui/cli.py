@@ -430,11 +430,17 @@ def score(
 
 @app.command()
 def metrics(
-    file: Annotated[Path, typer.Argument(help="CSV with a header: confidence, correct[, group].")],
-    confidence_column: Annotated[str, typer.Option("--confidence-column", help="Its name.")] = "confidence",
+    file: Annotated[Path, typer.Argument(help="CSV with a header: confidence, correct[, group]; or an export.")],
+    confidence_column: Annotated[
+        str | None, typer.Option("--confidence-column", help="Its name; default: confidence, score, max_probability.")
+    ] = None,
     correct_column: Annotated[str, typer.Option("--correct-column", help="Its name; 0 or 1.")] = "correct",
     group_column: Annotated[
-        str | None, typer.Option("--group-column", help="Its name: which answer a row is from; default: group.")
+        str | None, typer.Option("--group-column", help="Which answer a row is from; default: group, generation.")
+    ] = None,
+    weight_column: Annotated[
+        str | None,
+        typer.Option("--weight-column", help="Units a row stands for: 1 / its chance to be checked."),
     ] = None,
     not_probability: Annotated[
         bool, typer.Option("--not-probability", help="Any numbers; measures their ranking alone.")
@@ -446,32 +452,45 @@ def metrics(
         str | None,
         typer.Option("--rewards", help="Trusted right, trusted wrong, abstained right, abstained wrong: 1,-3,0,0."),
     ] = None,
+    bins: Annotated[int, typer.Option("--bins", help="Equal-width bins that are shown; ECE keeps its 15.")] = 15,
+    draws: Annotated[int, typer.Option("--draws", help="Bootstrap draws of groups for 95 % intervals; 0: none.")] = 0,
+    curve: Annotated[
+        str | None,
+        typer.Option("--curve", help="CSV of risk-coverage, euro, bins, bin-counts, densities or label-noise."),
+    ] = None,
     json_output: JsonOption = False,
 ) -> int:
     """Measure a table of confidences and outcomes from anywhere."""
-    from salt_tui.commands.metrics import print_metrics
+    from salt_tui.commands.metrics import TableOptions, print_metrics
 
-    return print_metrics(
-        file,
+    options = TableOptions(
         confidence=confidence_column,
         correct=correct_column,
         group=group_column,
+        weight=weight_column,
         probability=not not_probability,
         lower_is_confident=lower_is_confident,
         rewards=rewards,
-        json_output=json_output,
+        bins=bins,
+        draws=draws,
     )
+    return print_metrics(file, options, curve=curve, json_output=json_output)
 
 
 @app.command()
 def calibrate(
     method: Annotated[
-        str,
+        str | None,
         typer.Argument(help="z_sigmoid, minmax, binned:B, histogram:B, platt, isotonic, beta or temperature."),
-    ],
-    training: Annotated[Path, typer.Option("--fit", help="CSV with score and correct.")],
-    target: Annotated[Path, typer.Option("--apply", help="CSV with score.")],
-    score_column: Annotated[str, typer.Option("--score-column", help="Its name in both files.")] = "score",
+    ] = None,
+    training: Annotated[Path | None, typer.Option("--fit", help="CSV with score and correct; or an export.")] = None,
+    target: Annotated[Path | None, typer.Option("--apply", help="CSV with score; or an export.")] = None,
+    save: Annotated[Path | None, typer.Option("--save", help="Write the fitted map to a JSON file.")] = None,
+    saved: Annotated[Path | None, typer.Option("--map", help="Apply this saved map; no METHOD, no --fit.")] = None,
+    score_column: Annotated[
+        str | None,
+        typer.Option("--score-column", help="Its name; default: confidence, score, max_probability."),
+    ] = None,
     correct_column: Annotated[str, typer.Option("--correct-column", help="Its name; 0 or 1.")] = "correct",
     lower_is_confident: Annotated[
         bool, typer.Option("--lower-is-confident", help="For scores such as perplexity.")
@@ -484,6 +503,8 @@ def calibrate(
         method,
         training,
         target,
+        saved=saved,
+        save=save,
         score=score_column,
         correct=correct_column,
         lower_is_confident=lower_is_confident,

@@ -31,6 +31,7 @@ def bootstrap_intervals(
     probability: bool = True,
     draws: int = DRAWS,
     level: float = LEVEL,
+    weights: ArrayLike | None = None,
 ) -> dict[str, Interval]:
     """Return an interval for each named metric by drawing n − 1 of n generations with replacement.
 
@@ -43,6 +44,7 @@ def bootstrap_intervals(
         probability: whether the confidences mean probabilities.
         draws: number of resamples, at least 1.
         level: coverage aimed at, in (0, 1).
+        weights: how many units each row stands for, shape ``(n,)``; one each by default.
 
     Returns:
         As `scoring.intervals.metric_interval`; ``accuracy`` as `scoring.rate_intervals.rate`.  Resamples in which a
@@ -54,7 +56,7 @@ def bootstrap_intervals(
     """
     if draws < 1 or not 0.0 < level < 1.0:
         raise ValueError(f"draws is at least 1 and level inside (0, 1), not {draws}, {level}")
-    columns = SortedColumns.from_columns(confidence, correct, groups)
+    columns = SortedColumns.from_columns(confidence, correct, groups, weights)
     if probability:
         require_probability_rows(confidence)
     wanted = tuple(names)
@@ -83,7 +85,7 @@ def bootstrap_intervals(
         name: metric_interval(ResampledMetric(name, measured[name], np.array(values), classes), level)
         for name, values in found.items()
     }
-    if "accuracy" in intervals:
+    if "accuracy" in intervals and weights is None:
         sizes = np.bincount(owners, minlength=count)
         intervals["accuracy"] = rate(np.bincount(owners, weights=outcomes, minlength=count), sizes, level).interval
     return intervals

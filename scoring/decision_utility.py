@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scoring.scored_units import FloatArray, ScoredUnits, weighted_sum
+from scoring.scored_units import FloatArray, ScoredUnits, total_of, weighted_sum
 from scoring.value import NO_UNITS, ONE_CLASS, Value, undefined
 
 RISK_CUTS = (1.0 / 3.0, 2.0 / 3.0)
@@ -164,7 +164,7 @@ class Utility:
         threshold: trust iff the confidence is above this.
         mean: reward per unit.
         oracle: reward per unit of the perfect decider.
-        trusted: number of units trusted.
+        trusted: number of units trusted, or the sum of their weights.
         trusted_right: number of right units among those.
         euro: EURO at this threshold.
     """
@@ -172,8 +172,8 @@ class Utility:
     threshold: float
     mean: Value
     oracle: Value
-    trusted: int
-    trusted_right: int
+    trusted: float
+    trusted_right: float
     euro: Value
 
 
@@ -207,13 +207,13 @@ def expected_utility(units: ScoredUnits, rewards: Rewards) -> Utility:
 
 @dataclass(frozen=True, slots=True)
 class _Trusted:
-    right: int
-    wrong: int
-    wrong_abstained: int
+    right: float
+    wrong: float
+    wrong_abstained: float
 
 
 def _trusted(units: ScoredUnits, threshold: float) -> _Trusted:
     """Count the units with a confidence above the threshold."""
     first = int(np.searchsorted(units.values, threshold, side="right"))
-    right, wrong = int(units.correct[first:].sum()), int(units.wrong[first:].sum())
+    right, wrong = total_of(units.correct[first:]), total_of(units.wrong[first:])
     return _Trusted(right, wrong, units.total_wrong - wrong)

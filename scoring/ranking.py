@@ -121,7 +121,8 @@ def area_under_risk_coverage(units: ScoredUnits) -> Value:
     """
     if not units.n:
         return undefined(NO_UNITS)
-    harmonic = _harmonic_numbers(1 << (units.n + 1).bit_length())
+    count = int(units.n)
+    harmonic = _harmonic_numbers(1 << (count + 1).bit_length())
     before = units.n - units.counts_up_to
     fixed = np.maximum(units.counts, 1.0)
     np.divide(units.wrong, fixed, out=fixed)
@@ -129,7 +130,7 @@ def area_under_risk_coverage(units: ScoredUnits) -> Value:
     fixed += units.wrong_up_to
     np.subtract(units.total_wrong, fixed, out=fixed)
     steps = np.take(harmonic, before.astype(np.intp))
-    steps[1:], steps[0] = steps[:-1] - steps[1:], harmonic[units.n] - steps[0]
+    steps[1:], steps[0] = steps[:-1] - steps[1:], harmonic[count] - steps[0]
     return Value(min(max((units.total_wrong + weighted_sum(fixed, steps)) / units.n, 0.0), 1.0))
 
 

@@ -96,19 +96,26 @@ class ScoredUnits:
     groups: GroupRanking | None = None
 
     @classmethod
-    def from_columns(cls, confidence: ArrayLike, correct: ArrayLike, groups: Groups | None = None) -> ScoredUnits:
+    def from_columns(
+        cls,
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        groups: Groups | None = None,
+        weights: ArrayLike | None = None,
+    ) -> ScoredUnits:
         """Build from one row per unit.
 
         Args:
             confidence: finite numbers, higher is more confident, shape ``(n,)``.
             correct: booleans or 0 and 1, shape ``(n,)``.
             groups: the generation of each unit, any hashable labels, shape ``(n,)``.
+            weights: how many units each row stands for, above 0, shape ``(n,)``; one each by default.
 
         Raises:
             RowError: for NaN, infinity, or a correctness other than 0 and 1; names the first such row.
             ValueError: for columns of different lengths.
         """
-        return SortedColumns.from_columns(confidence, correct, groups).units()
+        return SortedColumns.from_columns(confidence, correct, groups, weights).units()
 
     @property
     def values(self) -> FloatArray:
@@ -116,19 +123,19 @@ class ScoredUnits:
         return self.thresholds.values
 
     @cached_property
-    def n(self) -> int:
-        """Number of units."""
+    def n(self) -> float:
+        """Number of units, or the sum of their weights."""
         return self.total_correct + self.total_wrong
 
     @cached_property
-    def total_correct(self) -> int:
-        """Number of right units."""
-        return int(self.correct.sum())
+    def total_correct(self) -> float:
+        """Number of right units, or the sum of their weights."""
+        return total_of(self.correct)
 
     @cached_property
-    def total_wrong(self) -> int:
-        """Number of wrong units."""
-        return int(self.wrong.sum())
+    def total_wrong(self) -> float:
+        """Number of wrong units, or the sum of their weights."""
+        return total_of(self.wrong)
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -161,6 +168,12 @@ class ScoredUnits:
             raise ValueError(f"this metric needs confidences in [0, 1], got {value}")
 
 
+def total_of(counts: FloatArray) -> float:
+    """Return a sum, as a whole number where it is one, so that products of counts stay exact."""
+    total = float(counts.sum())
+    return int(total) if total.is_integer() else total
+
+
 @dataclass(frozen=True, slots=True)
 class SortedColumns:
     """Rows sorted by confidence, from which units and their resamples are counted.
@@ -173,6 +186,7 @@ class SortedColumns:
         generations: number of generations; of rows when none were given.
         ranked: codes of the generations with both classes.
         ranking: how confidence ranks inside those; None when no generations were given.
+        weights: how many units each row stands for, shape ``(n,)``; None for one each.
     """
 
     thresholds: Thresholds
@@ -182,9 +196,16 @@ class SortedColumns:
     generations: int
     ranked: IntArray
     ranking: GroupRanking | None
+    weights: FloatArray | None = None
 
     @classmethod
-    def from_columns(cls, confidence: ArrayLike, correct: ArrayLike, groups: Groups | None = None) -> SortedColumns:
+    def from_columns(
+        cls,
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        groups: Groups | None = None,
+        weights: ArrayLike | None = None,
+    ) -> SortedColumns:
         """Check and sort the columns; see `ScoredUnits.from_columns`."""
         scores, outcomes = checked_columns(confidence, correct)
         codes = None if groups is None else group_codes(groups)
@@ -195,13 +216,14 @@ class SortedColumns:
         is_start = np.concatenate(([True], scores[1:] != scores[:-1])) if scores.size else np.zeros(0, dtype=bool)
         starts = np.flatnonzero(is_start)
         thresholds = Thresholds(scores[starts])
+        masses = None if weights is None else np.asarray(weights, dtype=np.float64)[order]
         if codes is None:
             nobody = np.zeros(0, dtype=np.int64)
-            return cls(thresholds, starts, outcomes.astype(np.float64), None, scores.size, nobody, None)
+            return cls(thresholds, starts, outcomes.astype(np.float64), None, scores.size, nobody, None, masses)
         codes = codes[order]
         ranked, ranking = _rank_inside_groups(np.cumsum(is_start), outcomes, codes)
         generations = int(codes.max()) + 1 if codes.size else 0
-        return cls(thresholds, starts, outcomes.astype(np.float64), codes, generations, ranked, ranking)
+        return cls(thresholds, starts, outcomes.astype(np.float64), codes, generations, ranked, ranking, masses)
 
     def units(self, draws: IntArray | None = None) -> ScoredUnits:
         """Count the units.
@@ -215,6 +237,8 @@ class SortedColumns:
         else:
             weights = draws.astype(np.float64)
             weights = weights if self.codes is None else np.take(weights, self.codes)
+        if self.weights is not None:
+            weights = weights * self.weights
         correct = weights * self.correct
         wrong = np.subtract(weights, correct, out=weights)
         if self.starts.size != self.correct.size:

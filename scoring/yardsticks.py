@@ -31,8 +31,8 @@ def oracle_units(units: ScoredUnits) -> ScoredUnits:
     """Return the same outcomes with confidence 1 for right and 0 for wrong units; generations are dropped."""
     return ScoredUnits(
         Thresholds(np.array([0.0, 1.0])),
-        np.array([0, units.total_correct], dtype=np.int64),
-        np.array([units.total_wrong, 0], dtype=np.int64),
+        np.array([0, units.total_correct], dtype=np.float64),
+        np.array([units.total_wrong, 0], dtype=np.float64),
     )
 
 
@@ -40,8 +40,8 @@ def base_rate_units(units: ScoredUnits) -> ScoredUnits:
     """Return the same outcomes with the accuracy as confidence of all (0 without units); generations are dropped."""
     return ScoredUnits(
         Thresholds(np.array([units.total_correct / max(units.n, 1)])),
-        np.array([units.total_correct], dtype=np.int64),
-        np.array([units.total_wrong], dtype=np.int64),
+        np.array([units.total_correct], dtype=np.float64),
+        np.array([units.total_wrong], dtype=np.float64),
     )
 
 

@@ -56,6 +56,8 @@ def _answer(answer: StoredAnswer) -> dict[str, Any]:
     values = asdict(answer)
     problem = values.pop("problem")
     reply = values.pop("reply")
+    # The database's prompt_tokens are the ids; here it is only known how many there are.
+    values["prompt_length"] = values.pop("prompt_tokens")
     # Most readers of JSON keep 53 bits of a number; a seed has 64.
     problem["seed"] = str(problem["seed"])
     return {**problem, **values, **_bytes("reply", reply)}

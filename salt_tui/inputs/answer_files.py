@@ -61,14 +61,20 @@ class LabelOptions:
 def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
     """Label every row of a JSON lines file with ``task``, ``response``, ``reference`` and perhaps ``delimiter``.
 
+    One's own exports of answers are such files: they call the response ``reply``, null where none was computed.
+
     Raises:
         UsageError: the file or a row of it cannot be read, names no task, or is too large to align; names file and
             line.
     """
-    for place, row in read_rows(file, required=("task", "response", "reference"), optional=("delimiter",)):
+    for place, row in read_rows(file, required=("task", "reference"), optional=("response", "reply", "delimiter")):
+        response = row.get("response", row.get("reply"))
+        if response is None and row.get("reply", "") is not None:
+            problem = "not a text" if "response" in row else "missing (exports call it 'reply')"
+            raise UsageError(f"{place}: 'response' is {problem}")
         try:
             task = task_for_release_name(row["task"])
-            labels = label_answer(task, row["response"], row["reference"], row.get("delimiter") or None, options)
+            labels = label_answer(task, response or "", row["reference"], row.get("delimiter") or None, options)
         except (UnknownNameError, AlignmentTooLargeError) as error:
             raise UsageError(f"{place}: {message_of(error)}") from error
         yield labels

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -13,17 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salt_tui.inputs.json_lines import read_text
-from salt_tui.similar_names import message_of
 from salt_tui.usage_error import UsageError
-from scoring.calibrators import Calibrator, calibrator
-from scoring.calibrators_fitted import Unfitted
+from scoring.answer_status import LEFT_OUT
+from scoring.confidence import HEADLINE_FUNCTION
 from scoring.decision_utility import Rewards
-from scoring.scored_units import ScoredUnits
+from scoring.labels import CONFIDENCE_STATUSES, UNIT_STATUSES
 
 FloatArray = NDArray[np.float64]
 
-CONFIDENCE, SCORE, CORRECT, GROUP = "confidence", "score", "correct", "group"
-"""Names of columns where the user gives no others."""
+CORRECT = "correct"
+SCORE_NAMES = ("confidence", "score", HEADLINE_FUNCTION)
+GROUP_NAMES = ("group", "generation")
+"""Names of columns where the user gives no others, the first that there is; the last are those of exports."""
+
+STATUS, ANSWER_STATUS = "status", "answer_status"
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _OUTCOMES = {"1": True, "0": False, "1.0": True, "0.0": False, "true": True, "false": False}
@@ -86,38 +90,74 @@ class TextColumns:
             raise self._error(cells.index(""), name, "empty")
         return cells
 
+    def weights(self, name: str) -> FloatArray:
+        """Return a column of finite numbers above 0.
+
+        Raises:
+            UsageError: for any other cell; names the line.
+        """
+        values = self.numbers(name, probability=False)
+        bad = np.flatnonzero(values <= 0.0)
+        if bad.size:
+            raise self._error(int(bad[0]), name, "a weight is above 0")
+        return values
+
+    def rows(self, kept: Sequence[int]) -> TextColumns:
+        """Return some of the rows, by their numbers."""
+        return TextColumns(
+            self.file,
+            [self.lines[number] for number in kept],
+            {name: [cells[number] for number in kept] for name, cells in self.columns.items()},
+        )
+
     def _error(self, row: int, name: str, problem: str) -> UsageError:
         return UsageError(f"{self.file}:{self.lines[row]}: {name} is {self.columns[name][row][:40]!r}, {problem}")
 
 
 @dataclass(frozen=True, slots=True)
-class CalibratedRows:
-    """One calibrated value per row, None where it is undefined, and what there is to say about it."""
+class ScoreTable:
+    """Scores and outcomes of units, row by row.
 
-    values: tuple[float | None, ...]
-    notes: tuple[str, ...]
+    Attributes:
+        score: the column as it was given, shape ``(n,)``.
+        correct: shape ``(n,)``.
+        groups: which answer each unit belongs to, None where nothing says it.
+        weights: how many units each stands for, None for one each.
+        skipped: rows that are not among them, by reason.
+    """
+
+    score: FloatArray
+    correct: NDArray[np.bool_]
+    groups: list[str] | None
+    weights: FloatArray | None
+    skipped: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class TableUnits:
-    """The units of a table, ready for every metric.
+class ScoresToMap:
+    """Scores that a calibration map is applied to; NaN where a row has none.
 
     Attributes:
-        units: what metrics of probabilities read.
-        ranking: what metrics of the order alone read: the column as it was given, or negated.
+        file: the table.
+        lines: the line on which each row begins.
+        score: shape ``(n,)``.
     """
 
-    units: ScoredUnits
-    ranking: ScoredUnits
+    file: Path
+    lines: Sequence[int]
+    score: FloatArray
 
 
-def read_columns(file: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> TextColumns:
+def read_columns(
+    file: Path, needed: Sequence[str], optional: Sequence[str] = (), one_of: Sequence[str] = ()
+) -> TextColumns:
     """Read the named columns of a CSV file with a header line; blank lines are passed over.
 
     Args:
         file: UTF-8, with or without a byte order mark.
         needed: columns that must be there.
         optional: columns that are read if they are there.
+        one_of: columns of which at least one must be there; all that are there are read.
 
     Raises:
         UsageError: no such file, no header, a column that is missing or named twice, or a row with more or fewer
@@ -143,42 +183,87 @@ def read_columns(file: Path, needed: Sequence[str], optional: Sequence[str] = ()
         raise UsageError(f"{file}:{start}: not CSV: {error}") from error
     if header is None:
         raise UsageError(f"{file}: empty; a header line with {', '.join(needed)} is needed")
-    places = _places(file, header, needed, optional)
+    if one_of and not set(one_of) & set(header):
+        raise _no_column(file, " or ".join(map(repr, one_of)), header)
+    places = _places(file, header, needed, (*one_of, *optional))
     return TextColumns(file, lines, {name: [row[place].strip() for row in rows] for name, place in places.items()})
 
 
-def read_units(
+def read_scores(
     file: Path,
     *,
-    confidence: str = CONFIDENCE,
+    score: str | None = None,
     correct: str = CORRECT,
     group: str | None = None,
-    probability: bool = True,
-    lower_is_confident: bool = False,
-) -> TableUnits:
-    """Return the units of a table.
+    weight: str | None = None,
+    probability: bool = False,
+) -> ScoreTable:
+    """Return scores and outcomes of a table, one's own exports of atoms among them.
+
+    In a table with a column ``status`` as exports have it, rows are skipped and counted that a report leaves out:
+    missing and abstained atoms, atoms without the score, and those of answers that count nowhere.
 
     Args:
         file: CSV with one row per unit.
-        confidence: name of its column.
+        score: name of its column; None: the first of `SCORE_NAMES` that there is.
         correct: name of its column, 0 or 1.
-        group: name of the column that says which answer a unit belongs to; None: ``group``, if it is there.
-        probability: whether confidences mean probabilities; without, metrics that need them are undefined.
-        lower_is_confident: whether a low value means sure: 1 − p is measured for probabilities, and −x is ranked.
+        group: name of the column that says which answer a unit belongs to; None: the first of `GROUP_NAMES`, if any.
+        weight: name of the column of weights; None for none.
+        probability: whether scores must lie in [0, 1].
 
     Raises:
         UsageError: for a file that cannot be read, naming the line.
     """
-    needed = [confidence, correct, *([] if group is None else [group])]
-    table = read_columns(file, needed, optional=[GROUP] if group is None else [])
-    scores = table.numbers(confidence, probability=probability)
-    outcomes = table.outcomes(correct)
-    groups = group or GROUP
-    labels = table.labels(groups) if groups in table.columns else None
-    ranking = ScoredUnits.from_columns(-scores if lower_is_confident else scores, outcomes, labels)
-    if not (lower_is_confident and probability):
-        return TableUnits(ranking, ranking)
-    return TableUnits(ScoredUnits.from_columns(1.0 - scores, outcomes, labels), ranking)
+    optional = [*(GROUP_NAMES if group is None else ()), STATUS, ANSWER_STATUS]
+    needed = [name for name in (score, correct, group, weight) if name is not None]
+    one_of = SCORE_NAMES if score is None else ()
+    table = read_columns(file, needed, [name for name in optional if name not in needed], one_of)
+    chosen = _score_name(table, score)
+    table, skipped = _without_skipped(table, chosen)
+    groups = group or next((name for name in GROUP_NAMES if name in table.columns), None)
+    return ScoreTable(
+        score=table.numbers(chosen, probability=probability),
+        correct=table.outcomes(correct),
+        groups=None if groups is None else table.labels(groups),
+        weights=None if weight is None else table.weights(weight),
+        skipped=skipped,
+    )
+
+
+def read_scores_to_map(file: Path, score: str | None = None) -> ScoresToMap:
+    """Return the scores of a table, row by row; a row without one is NaN.
+
+    Raises:
+        UsageError: for a file that cannot be read, naming the line.
+    """
+    table = read_columns(file, [] if score is None else [score], one_of=SCORE_NAMES if score is None else ())
+    name = _score_name(table, score)
+    cells = table.columns[name]
+    filled = [number for number, cell in enumerate(cells) if cell]
+    values = np.full(len(cells), np.nan)
+    values[filled] = table.rows(filled).numbers(name, probability=False)
+    return ScoresToMap(file, table.lines, values)
+
+
+def _score_name(table: TextColumns, given: str | None) -> str:
+    return given or next(name for name in SCORE_NAMES if name in table.columns)
+
+
+def _without_skipped(table: TextColumns, score: str) -> tuple[TextColumns, dict[str, int]]:
+    statuses = table.columns.get(STATUS, [])
+    own = bool(statuses) and set(statuses) <= set(UNIT_STATUSES)
+    answers = table.columns.get(ANSWER_STATUS, [])
+    kept, skipped = [], Counter[str]()
+    for number, cell in enumerate(table.columns[score]):
+        if own and answers and answers[number] in LEFT_OUT:
+            skipped[f"answer {answers[number].replace('_', ' ')}"] += 1
+        elif own and statuses[number] not in CONFIDENCE_STATUSES:
+            skipped[statuses[number]] += 1
+        elif own and not cell:
+            skipped[f"no {score}"] += 1
+        else:
+            kept.append(number)
+    return table.rows(kept), dict(skipped)
 
 
 def read_rewards(text: str) -> Rewards:
@@ -197,67 +282,6 @@ def read_rewards(text: str) -> Rewards:
         raise UsageError(f"--rewards {text}: {error}") from error
 
 
-def calibrate_table(
-    method: str,
-    training: Path,
-    target: Path,
-    *,
-    score: str = SCORE,
-    correct: str = CORRECT,
-    lower_is_confident: bool = False,
-) -> CalibratedRows:
-    """Fit a calibration map on one table and return the calibrated values of another, in its order.
-
-    Args:
-        method: name of a calibrator.
-        training: CSV with scores and outcomes.
-        target: CSV with scores.
-        score: name of the column of scores in both.
-        correct: name of the column of outcomes in the first.
-        lower_is_confident: for scores such as perplexity.
-
-    Returns:
-        None for every row where no map can be fitted, and for a row whose score the map cannot read, with the reason.
-
-    Raises:
-        UsageError: an unknown method, with the nearest one, or a file that cannot be read, naming the line.
-    """
-    chosen = _calibrator(method)
-    fit = read_columns(training, (score, correct))
-    scores, outcomes = fit.numbers(score, probability=False), fit.outcomes(correct)
-    table = read_columns(target, (score,))
-    wanted = table.numbers(score, probability=False)
-    fitted = chosen.fit(scores, outcomes, higher_is_confident=not lower_is_confident)
-    if isinstance(fitted, Unfitted):
-        return CalibratedRows((None,) * wanted.size, (f"{fitted.reason}; every value is null",))
-    notes = [] if fitted.note is None else [f"{method}: {fitted.note}"]
-    usable = np.ones(wanted.size, dtype=np.bool_)
-    if chosen.needs_probability:
-        usable = (wanted >= 0.0) & (wanted <= 1.0)
-        if not usable.all():
-            first = table.lines[int(np.flatnonzero(~usable)[0])]
-            notes.append(
-                f"{method} needs scores in [0, 1]: {int((~usable).sum())} of {wanted.size} rows are null,"
-                f" the first in {target}:{first}"
-            )
-    beyond = fitted.outside(wanted[usable])
-    if beyond:
-        notes.append(
-            f"{method}: {beyond} of {wanted.size} scores lie outside the range it was fitted on,"
-            f" {fitted.lowest:g} to {fitted.highest:g}; their values are a guess"
-        )
-    values = np.full(wanted.size, np.nan)
-    values[usable] = fitted.apply(wanted[usable])
-    return CalibratedRows(tuple(None if np.isnan(value) else value for value in values.tolist()), tuple(notes))
-
-
-def _calibrator(method: str) -> Calibrator:
-    try:
-        return calibrator(method)
-    except ValueError as error:
-        raise UsageError(message_of(error)) from error
-
-
 def _places(file: Path, header: list[str], needed: Sequence[str], optional: Sequence[str]) -> dict[str, int]:
     places = {}
     for name in (*needed, *optional):
@@ -267,6 +291,10 @@ def _places(file: Path, header: list[str], needed: Sequence[str], optional: Sequ
         if count:
             places[name] = header.index(name)
         elif name in needed:
-            listed = ", ".join(repr(cell[:40]) for cell in header[:20])
-            raise UsageError(f"{file}:1: no column {name!r}, there are {listed}; options name other columns (--help)")
+            raise _no_column(file, repr(name), header)
     return places
+
+
+def _no_column(file: Path, name: str, header: Sequence[str]) -> UsageError:
+    listed = ", ".join(repr(cell[:40]) for cell in header[:20])
+    return UsageError(f"{file}:1: no column {name}, there are {listed}; options name other columns (--help)")

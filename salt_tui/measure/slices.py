@@ -46,7 +46,7 @@ _OF_ANSWERS: Mapping[str, Callable[[StoredAnswer], object]] = {
     "stop_reason": lambda answer: answer.stop_reason,
     "extraction": lambda answer: answer.extraction,
     "attempt": lambda answer: answer.attempt,
-    "prompt_tokens": lambda answer: answer.prompt_tokens,
+    "prompt_length": lambda answer: answer.prompt_tokens,
     "tokens": lambda answer: answer.tokens,
     "prompt_seconds": lambda answer: answer.prompt_seconds,
     "decode_seconds": lambda answer: answer.decode_seconds,

@@ -124,7 +124,7 @@ def test_columns_by_other_names_and_no_rows(tmp_path: Path, capsys: pytest.Captu
         ("platt", "score,correct\n1,1\ninf,0\n", "score\n1\n", "fit.csv:3"),
         ("platt", "score,correct\n1,2\n", "score\n1\n", "fit.csv:2"),
         ("platt", "score,correct\n1,1\n", "score\nx\n", "apply.csv:2"),
-        ("platt", "score,correct\n1,1\n", "confidence\n1\n", "no column 'score'"),
+        ("platt", "score,correct\n1,1\n", "other\n1\n", "no column 'confidence' or 'score'"),
         ("platt", "score\n1\n", "score\n1\n", "no column 'correct'"),
     ],
 )

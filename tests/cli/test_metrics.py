@@ -33,7 +33,7 @@ def measured(capsys: pytest.CaptureFixture[str], file: Path, content: str | byte
     captured = capsys.readouterr()
     assert captured.err == ""
     data = json.loads(captured.out, parse_constant=refuse_constant)
-    assert list(data) == NAMES
+    assert list(data)[: len(NAMES)] == NAMES
     assert set(data["reasons"]) == {name for name in NAMES if data[name] is None}
     return dict(data)
 
@@ -213,7 +213,7 @@ def test_rewards_give_a_threshold_and_yardsticks(tmp_path: Path, capsys: pytest.
     file.write_text(ROWS)
     assert run_command_line(["metrics", str(file), "--json", "--rewards", "1,-3,0,0"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert list(data) == [*NAMES, "utility", "yardsticks"]
+    assert list(data)[-2:] == ["utility", "yardsticks"]
     assert data["utility"]["threshold"] == 0.75
     assert data["utility"]["mean"] == pytest.approx(1 / 3)
     assert data["utility"]["oracle"] == pytest.approx(2 / 3)
@@ -229,3 +229,56 @@ def test_rewards_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str
     file.write_text(ROWS)
     assert "--rewards" in refused(capsys, str(file), "--rewards", rewards)
     assert "--rewards" in refused(capsys, str(file), "--rewards", "1,-3,0,0", "--not-probability")
+
+
+def test_weights_count_rows_as_often_as_they_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [(0.9, 1, 3), (0.2, 0, 1), (0.6, 1, 2), (0.7, 0, 2)]
+    weighted = "confidence,correct,w\n" + "".join(f"{p},{y},{w}\n" for p, y, w in rows)
+    repeated = "confidence,correct\n" + "".join(f"{p},{y}\n" * w for p, y, w in rows)
+    data = measured(capsys, tmp_path / "w.csv", weighted, "--weight-column", "w", "--draws", "50")
+    plain = measured(capsys, tmp_path / "r.csv", repeated)
+    assert (data["n"], data["weight"], plain["n"]) == (4, 8.0, 8)
+    for name in ("accuracy", "ece", "mce", "brier", "nll", "auroc", "auprc", "prr", "euro_auc", "brier_remainder"):
+        assert data[name] == pytest.approx(plain[name], abs=1e-12), name
+    assert data["reasons"]["aurc"] == data["reasons"]["ace"] == "not defined with weights"
+    half = measured(capsys, tmp_path / "h.csv", weighted.replace(",3\n", ",1.5\n"), "--weight-column", "w")
+    assert half["accuracy"] == pytest.approx(3.5 / 6.5)
+    (tmp_path / "z.csv").write_text("confidence,correct,w\n0.5,1,0\n")
+    assert "z.csv:2" in refused(capsys, str(tmp_path / "z.csv"), "--weight-column", "w")
+
+
+def test_bins_intervals_and_ece_over_bin_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = measured(capsys, tmp_path / "t.csv", ROWS, "--bins", "2", "--draws", "100")
+    assert data["bins"] == [
+        {"lower": 0.0, "upper": 0.5, "n": 1.0, "confidence": 0.2, "accuracy": 0.0, "gap": 0.2},
+        {"lower": 0.5, "upper": 1.0, "n": 2.0, "confidence": 0.75, "accuracy": 1.0, "gap": -0.25},
+    ]
+    assert data["ece_by_bins"]["15"] == data["ece"]
+    low, high = data["intervals"]["ece"]
+    assert 0.0 <= low <= data["ece"] <= high <= 1.0
+    assert data["intervals"]["auroc"] is None
+    assert data["interval_reasons"]["auroc"].startswith("fewer than two answers")
+
+
+@pytest.mark.parametrize(
+    ("curve", "head", "rows"),
+    [
+        ("risk-coverage", "threshold,coverage,risk", 3),
+        ("euro", "utility,euro", 101),
+        ("bins", "lower,upper,n,confidence,accuracy,gap", 3),
+        ("bin-counts", "bins,ece", 7),
+        ("densities", "lower,upper,right,wrong", 40),
+        ("label-noise", "wrong_labels,expected_shift,largest_shift,auroc,deviation", 4),
+    ],
+)
+def test_curves_are_csv(curve: str, head: str, rows: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.csv").write_text(ROWS)
+    assert run_command_line(["metrics", str(tmp_path / "t.csv"), "--curve", curve]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == head
+    assert len(lines) == 1 + rows
+    if curve == "risk-coverage":
+        assert [line.split(",")[2] for line in lines[1:]] == ["0.0", "0.0", "0.3333333333333333"]
+    assert "--curve nothing" in refused(capsys, str(tmp_path / "t.csv"), "--curve", "nothing")
+    if curve == "euro":
+        assert "probabilities" in refused(capsys, str(tmp_path / "t.csv"), "--curve", curve, "--not-probability")
