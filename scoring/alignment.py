@@ -1,4 +1,8 @@
-"""Labels by Needleman–Wunsch alignment, where one skipped unit costs one unit (SALT appendix H)."""
+"""Labels by Needleman–Wunsch alignment, where one skipped unit costs one unit (SALT appendix H).
+
+Written here because libraries align letters, choose among equally good alignments as they like, and hold the whole
+table of scores.
+"""
 
 from __future__ import annotations
 

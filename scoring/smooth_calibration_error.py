@@ -1,4 +1,7 @@
-"""Smooth calibration error: the binned error without bins (Błasiok and Nakkiran 2024, as their package relplot)."""
+"""Smooth calibration error: the binned error without bins (Błasiok and Nakkiran 2024, as their package relplot).
+
+Written here because relplot draws with global state of matplotlib and cannot take counts, which resamples change.
+"""
 
 from __future__ import annotations
 
