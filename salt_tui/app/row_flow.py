@@ -4,8 +4,8 @@ A line of up to `SHORT` units lets the next line follow in the same row, after `
 begins, so that the rows of a matrix stand under each other and twelve lines of two moves do not take twelve rows.  A
 blank follows every `GROUP` units of a line.
 
-The place of a unit depends on the units before it alone: while an answer is written nothing that stands moves.  So
-what comes late for an early line, as missing units do, begins a line of its own.
+The place of a unit depends on the units before it alone, so drawn units never move while an answer is written.  A unit
+that comes late for an early line, as missing ones do, begins a line of its own.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class ModelInfo:
 
 
 INCOMPARABLE = sys.float_info.max
-"""The difference between a number and something that is none; JSON has no infinity."""
+"""Marks logits that cannot be compared, such as NaN; JSON has no infinity."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ class TimeLeft:
     """Follows the events of a run.
 
     Answers of one task cost hundreds of times those of another, and tasks are computed one after the other, so a mean
-    over all answers says nothing of those that are left.  An answer that is left is expected to be as long as the
-    finished ones of its task and, counted as one more of them, the planned one, in the proportion in which
-    the finished answers of all tasks were to theirs.
+    over all answers says nothing of those that are left.  An answer that is left is expected to have the mean
+    length of the finished answers of its task plus one pseudo-answer of the planned length.  The planned length is
+    scaled by the ratio of finished to planned lengths over all tasks.
 
     Args:
         clock: seconds, monotonic.
