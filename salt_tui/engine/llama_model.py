@@ -268,7 +268,8 @@ class LlamaVocabulary:
         """Tokenise bytes that follow other text; the pieces of the tokens are exactly these bytes.
 
         Raises:
-            EngineError: for bytes that end inside a character, or that no tokens spell.
+            EngineError: for bytes that end inside a character.
+            ModelError: no tokens spell them.
         """
         try:
             text.decode("utf-8")
@@ -288,7 +289,7 @@ class LlamaVocabulary:
             if both[: len(before)] == before and self._spells(both[len(before) :], text):
                 return both[len(before) :]
         shown = text[:40].decode("utf-8", "ignore")
-        raise EngineError(f"this model's vocabulary cannot spell exactly {shown!r} within a text")
+        raise ModelError(f"this model's vocabulary cannot spell exactly {shown!r} within a text")
 
     def encode_turn(self, before: str, content: str, after: str, *, special: bool) -> tuple[int, ...]:
         """Tokenise a turn that follows other text.
@@ -300,7 +301,7 @@ class LlamaVocabulary:
             special: special tokens are parsed in what the template writes.
 
         Raises:
-            EngineError: no tokens spell the text.
+            ModelError: no tokens spell the text.
         """
         parts = [part.encode("utf-8", "surrogateescape") for part in (before, content, after)]
         if not special:

@@ -17,6 +17,11 @@ from salt_tui.paths import hub_cache_directory, models_directory
 from salt_tui.similar_names import did_you_mean
 from salt_tui.visible_text import visible
 
+_EMBEDDINGS = frozenset({"gemma-embedding", "t5encoder", "llama-embed"})
+"""Architectures of llama.cpp that make embeddings; those of the BERT family have its name in theirs."""
+
+_MOST_CONTEXT = 2**31 - 1  # llama.cpp's integer
+
 _SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<count>(?!00000)\d{5})\.gguf$")
 
 
@@ -148,9 +153,27 @@ def check_file(path: Path) -> GGUFHeader:
         raise ModelError(
             f"{visible(str(path))} has no architecture or no tokenizer in its header; it is no language model"
         )
+    if _makes_embeddings(header):
+        raise ModelError(
+            f"{visible(str(path))} makes embeddings ({visible(header.architecture)}): it does not continue text; give "
+            "the GGUF of a language model"
+        )
+    context = header.trained_context
+    if context is not None and not 0 < context <= _MOST_CONTEXT:
+        raise ModelError(
+            f"{visible(str(path))}: its header says that it was trained on {context:,} tokens, which cannot be; the "
+            "file was converted wrongly"
+        )
     if not header.tensors:
         raise ModelError(f"{visible(str(path))} holds a vocabulary only, no weights; give the GGUF of the model itself")
     return header
+
+
+def _makes_embeddings(header: GGUFHeader) -> bool:
+    """Tell models in which every token sees those behind it: they have no next token."""
+    architecture = header.architecture or ""
+    causal = header.metadata.get(f"{architecture}.attention.causal")
+    return causal is False or "bert" in architecture or architecture in _EMBEDDINGS
 
 
 def check_readable(path: Path) -> None:

@@ -131,7 +131,8 @@ class EngineProcess:
         """Tokenise bytes that continue a text: nothing added, special tokens not parsed.
 
         Raises:
-            EngineError: for bytes that are not UTF-8, and where no tokens spell exactly these bytes.
+            EngineError: for bytes that are not UTF-8.
+            ModelError: no tokens spell exactly these bytes.
         """
         return self._ask_for_prompt(wire.Tokenize(text), wire.TokenSequences).sequences[0]
 

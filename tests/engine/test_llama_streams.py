@@ -15,8 +15,8 @@ import pytest
 from salt_tui.engine.decoding import Decoder
 from salt_tui.engine.engine import (
     ContextOptions,
-    EngineError,
     LoadOptions,
+    ModelError,
     PromptProgress,
     Reading,
     SequenceEnded,
@@ -221,5 +221,5 @@ def test_a_vocabulary_that_puts_a_space_first_still_continues_a_text_exactly() -
     for text in (b"7", b" 7", b"a7", b"\n", "é".encode(), b"7 a", b"  7"):
         tokens = vocabulary.encode_continuation(text)
         assert b"".join(pieces[token] for token in tokens) == text
-    with pytest.raises(EngineError, match="cannot spell exactly 'x'"):
+    with pytest.raises(ModelError, match="cannot spell exactly 'x'"):
         vocabulary.encode_continuation(b"x")

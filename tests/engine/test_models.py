@@ -39,11 +39,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def write(path: Path, template: str | None = None, architecture: str = "llama", **integers: int) -> Path:
+def write(
+    path: Path, template: str | None = None, architecture: str = "llama", context: int = 512, **integers: int
+) -> Path:
     """Write a small whole model."""
     path.parent.mkdir(parents=True, exist_ok=True)
     writer = gguf.GGUFWriter(path, architecture)
-    writer.add_context_length(512)
+    writer.add_context_length(context)
     writer.add_file_type(7)
     writer.add_tokenizer_model("gpt2")
     writer.add_token_list(["a", "b"])
@@ -308,6 +310,23 @@ def test_what_is_no_language_model(tmp_path: Path) -> None:
     path = tmp_path / "b.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
     assert "no architecture" in refusal(path)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "nomic-bert-moe", "modern-bert", "gemma-embedding"])
+def test_embedding_models_are_named_as_such(tmp_path: Path, architecture: str) -> None:
+    path = write(tmp_path / "e.gguf", architecture=architecture)
+    assert refusal(path).endswith(
+        f"makes embeddings ({architecture}): it does not continue text; give the GGUF of a language model"
+    )
+
+
+@pytest.mark.parametrize(("context", "good"), [(2**32 - 1, False), (0, False), (2**31, False), (2**31 - 1, True)])
+def test_a_trained_context_that_cannot_be(tmp_path: Path, context: int, good: bool) -> None:
+    path = write(tmp_path / "c.gguf", context=context)
+    if good:
+        resolve_model(str(path), EMPTY)
+    else:
+        assert f"trained on {context:,} tokens, which cannot be" in refusal(path)
 
 
 def test_split_models(tmp_path: Path) -> None:

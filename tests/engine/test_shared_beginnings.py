@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from salt_tui.engine.engine import (
     ContextError,
     EngineError,
     Event,
+    ModelError,
     NextTurn,
     PromptProgress,
     ReadoutTaken,
@@ -214,3 +216,19 @@ def test_a_set_is_read_and_outlives_a_restart(loaded: Loaded) -> None:
     assert before[0].log_mass == pytest.approx(math.log(mass), abs=1e-5)
     loaded.engine.restart()
     assert events_of(loaded, [asked])[1] == before
+
+
+def test_weights_that_are_no_numbers_are_the_models_fault(tmp_path: Path) -> None:
+    gguf = pytest.importorskip("gguf")
+    path = tmp_path / "nan.gguf"
+    shutil.copy(NANO, path)
+    reader = gguf.GGUFReader(path, "r+")
+    next(tensor.data for tensor in reader.tensors if tensor.name == "output_norm.weight")[0] = np.nan
+    reader.data.flush()
+    broken = Loaded(path, tmp_path / "log")
+    try:
+        for check in ("quick", "full"):
+            with pytest.raises(ModelError, match="the model's logits are not numbers"):
+                broken.open(check=check)
+    finally:
+        broken.engine.close()
