@@ -58,6 +58,8 @@ How an answer ended, the first that holds: `failed`, `cancelled`, `context_full`
 `truncated` (the limit of tokens ended it), `no_answer` (no region holds text), `unclosed` (the last fence is open),
 `complete`.
 
+Problems of one's own have other forms of answers: [own_problems.md](own_problems.md).
+
 Source: SALT sections 2.1 and 4.3, appendix H.
 """
 

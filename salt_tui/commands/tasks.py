@@ -10,7 +10,9 @@ from salt_tui.commands.line_width import broken_lines, line_width
 from salt_tui.inputs.problem_files import solve_problems
 from salt_tui.runner.request import MAXIMUM_SHOTS, method_of
 from salt_tui.usage_error import UsageError
+from salt_tui.visible_text import visible
 from tasks.answer import split_reference
+from tasks.own_problems import FILE_PREFIX
 from tasks.parameters import format_parameter, level_parameters
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS, conversation
@@ -57,6 +59,10 @@ def show_task(
     json_output: bool,
 ) -> int:
     """Print what a level sets, and prompt and reference of its problem 0 as a run with this seed asks it."""
+    if name.startswith(FILE_PREFIX):
+        raise UsageError(
+            f"{visible(name)}: show is for built-in tasks; `tasks export FILE -o -` writes a file's prompts"
+        )
     task = get_task(name)
     method = method_of(method_name)
     count = DEFAULT_SHOTS if shots is None else shots

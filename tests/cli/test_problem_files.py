@@ -153,6 +153,11 @@ def test_own_problems_are_exported_with_their_prompts(capsys: pytest.CaptureFixt
     assert captured.err.endswith("; 1 more, all in `salt-tui tasks check`\n")
 
 
+def test_a_file_is_not_shown_but_exported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["tasks", "show", "file:x.jsonl"]) == 2
+    assert "`tasks export FILE -o -` writes a file's prompts" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "what"),
     [(["--limit", "0"], "--limit 0"), (["--shots", "99"], "--shots 99"), (["--method", "x"], "unknown method")],
