@@ -157,7 +157,7 @@ def measure_report(database: Path, name: str, selection: RowSelection) -> FullRe
     left_out = sum(selection.left_out(known[unit]) for unit in selection.units)
     atoms = columns["atom"]
     rates, says, course = measure_rates(atoms), mean_confidences(atoms), course_of_answers(atoms)
-    findings, unknown = _findings(columns, rates, says, course, selection.draws)
+    findings, unknown = measure_findings(columns, rates, says, course, selection.draws)
     return FullReport(summary, selection, tuple(rows), left_out, rates, says, course, findings, unknown)
 
 
@@ -167,13 +167,22 @@ def functions_of(queries: Queries, run: int, unit: UnitKind) -> tuple[str, ...]:
     return (*CONFIDENCE_FUNCTIONS, *signals)
 
 
-def _findings(
+def measure_findings(
     columns: Mapping[str, UnitColumns],
     rates: Rates,
     says: Mapping[str, float],
     course: CourseOfAnswers,
     draws: int,
 ) -> tuple[tuple[Finding, ...], str]:
+    """Return what may be said of a run, question by question, and what is not known.
+
+    Args:
+        columns: its units by granularity, each with all functions and signals.
+        rates: of its atoms.
+        says: mean raw headline function over atoms, per task.
+        course: how its atoms change along an answer.
+        draws: resamples; without any, nothing is compared.
+    """
     right = right_finding(rates)
     along = (position_finding(course.ends), history_finding(course.before))
     if not draws:
