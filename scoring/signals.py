@@ -49,6 +49,9 @@ SIGNALS: dict[str, Signal] = {
         Signal(
             "agreement_aligned", "share of samples whose aligned unit is the same", True, 0.0, 1.0, True, _CONSISTENCY
         ),
+        Signal(
+            "choice_probability", "p of the letter / Σ p of the letters", True, 0.0, 1.0, False, "calibration guide"
+        ),
         Signal("cluster_entropy", "−Σ p ln p over equal texts", False, 0.0, math.inf, True, "Farquhar et al. 2024"),
     )
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import Token
-from salt_tui.engine.requests import Free, Generate, Sampling, Segment
-from salt_tui.runner.asked_problems import form_of, letter_choice
+from salt_tui.engine.engine import Chosen, Token
+from salt_tui.engine.requests import Choice, Free, Generate, Sampling
+from salt_tui.runner.asked_problems import choice_signals, form_of, letter_choice
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, AtomScored, TokenArrived, UnitsWithdrawn
 from salt_tui.runner.jobs import Ending, JobName, Output, ReplyEvent
 from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
@@ -55,15 +55,11 @@ class AnswerJob:
 
     def request(self, key: int) -> Generate:
         """Return what the engine is asked: free text up to the limit, or one of the letters of a choice."""
-        segment: Segment = Free(self.max_tokens)
-        if self.problem.answer_kind == "choice":
-            sampled = self.sampling.temperature > 0
-            segment = letter_choice(self.reading.vocabulary, len(self.problem.choices), sampled=sampled)
         return Generate(
             key=key,
             prompt=self.prompt.prompt,
             preamble=self.prompt.preamble,
-            segments=(segment,),
+            segments=(self._choice() or Free(self.max_tokens),),
             sampling=self.sampling,
         )
 
@@ -79,7 +75,13 @@ class AnswerJob:
             AnswerStarted(output.generation, name.task, name.position, attempt, tuple(lines), name.role, name.number)
         )
         answer = LiveAnswer(form, reference, self.reading.vocabulary, thinking_open=self.reading.thinking_open)
-        return AnswerAttempt(self.name, reference, answer, output)
+        return AnswerAttempt(self.name, reference, answer, output, self._choice())
+
+    def _choice(self) -> Choice | None:
+        if self.problem.answer_kind != "choice":
+            return None
+        sampled = self.sampling.temperature > 0
+        return letter_choice(self.reading.vocabulary, len(self.problem.choices), sampled=sampled)
 
 
 class AnswerAttempt:
@@ -90,16 +92,28 @@ class AnswerAttempt:
         reference: units of the right answer.
         answer: reads the reply.
         output: where everything goes.
+        choice: what the reply is chosen among; None where it is free.
     """
 
-    def __init__(self, name: JobName, reference: ReferenceUnits, answer: LiveAnswer, output: Output) -> None:
+    def __init__(
+        self,
+        name: JobName,
+        reference: ReferenceUnits,
+        answer: LiveAnswer,
+        output: Output,
+        choice: Choice | None,
+    ) -> None:
         self._name = name
         self._reference = reference
         self._answer = answer
         self._output = output
+        self._choice = choice
 
     def take(self, event: ReplyEvent) -> None:
-        """Take the next token; an answer asks for nothing else."""
+        """Take the next token, or how a choice came out; an answer asks for nothing else."""
+        if isinstance(event, Chosen) and self._choice is not None and self._name.role == "answer":
+            signals = choice_signals(self._output.generation, self._choice, event)
+            self._output.store.add_signals(self._output.work, signals)
         if not isinstance(event, Token):
             return
         output = self._output

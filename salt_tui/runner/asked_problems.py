@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
+from salt_tui.engine.engine import Chosen
 from salt_tui.engine.requests import Choice
-from salt_tui.store.records import Message, ProblemRecord
+from salt_tui.store.records import Message, ProblemRecord, SignalRecord
 from salt_tui.usage_error import UsageError
 from tasks.answer import split_reference
 from tasks.answer_form import AnswerForm
@@ -94,4 +96,30 @@ def letter_choice(vocabulary: tuple[bytes, ...], count: int, *, sampled: bool) -
         options=tuple((number,) for found in by_letter for number in found),
         groups=tuple(group for group, found in enumerate(by_letter) for _ in found),
         sampled=sampled,
+    )
+
+
+def choice_signals(generation: int, choice: Choice, chosen: Chosen) -> tuple[SignalRecord, ...]:
+    """Return what is known of all letters of a choice, for the answer's generation.
+
+    For the atom and the whole answer ``choice_probability``, that of the chosen letter among the letters.  For the
+    token ``choice_A``, ``choice_B`` … alike, and ``choice_mass``, the share of the vocabulary's probability that lies
+    on letters at all.
+    """
+    groups = choice.groups or tuple(range(len(choice.options)))
+    by_letter = [0.0] * (max(groups) + 1)
+    for group, log_probability in zip(groups, chosen.log_probabilities, strict=True):
+        by_letter[group] += math.exp(log_probability)
+    mass = math.fsum(by_letter)
+    among = [value / mass if mass > 0 else None for value in by_letter]
+    reason = None if mass > 0 else "no letter is possible"
+    taken = among[groups[chosen.chosen]]
+    return (
+        SignalRecord(generation, "atom", 0, "choice_probability", taken, reason),
+        SignalRecord(generation, "generation", 0, "choice_probability", taken, reason),
+        SignalRecord(generation, "token", 0, "choice_mass", min(1.0, mass)),
+        *(
+            SignalRecord(generation, "token", 0, f"choice_{letter}", value, reason)
+            for letter, value in zip(LETTERS, among, strict=False)
+        ),
     )

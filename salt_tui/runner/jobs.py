@@ -14,7 +14,7 @@ from salt_tui.engine.engine import Reading, StopReason, Token
 from salt_tui.engine.requests import Generate
 from salt_tui.runner.events import RunEvent
 from salt_tui.runner.prompting import EncodedProblem
-from salt_tui.store.records import GenerationKey, Role
+from salt_tui.store.records import GenerationKey, Role, Work
 from salt_tui.store.store import Store
 
 Emit: TypeAlias = Callable[[RunEvent], None]
@@ -59,6 +59,7 @@ class JobName:
 class Output:
     """Where an attempt writes: rows go to the store under the number of its generation, events to the displays."""
 
+    work: Work
     store: Store
     emit: Emit
     generation: int

@@ -206,7 +206,7 @@ class Loop:
             number=name.number,
         )
         generation = self._store.begin_generation(self._ready.work, start)
-        attempt = job.begin(Output(self._store, self._emit, generation), number)
+        attempt = job.begin(Output(self._ready.work, self._store, self._emit, generation), number)
         self._flights[generation] = _Flight(job, attempt, number, time.monotonic())
         return generation
 

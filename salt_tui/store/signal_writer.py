@@ -32,24 +32,23 @@ class SignalWriter(Writer):
     def add_signals(self, work: Work, signals: Sequence[SignalRecord]) -> None:
         """Add signals to a run or study.
 
-        Those of a claimed study are buffered and written with its next rows; one that is there already is replaced.
-        Those of a run (functions of stored tokens, saved probes, scores from elsewhere) are written at once; no name
-        may be there already.
+        Those of a claimed study or run are buffered and written with its next rows; one that is there already is
+        replaced.  Those of a run that nobody computes (saved probes, scores from elsewhere) are written at once; no
+        name may be there already.
 
         Raises:
             StoreError: a value that is not finite or a signal without value and reason, the study is not held, an
                 answer belongs to another run, or the run has such a signal; nothing of the call is kept.
         """
         rows = [signal_row(work, signal) for signal in signals]
-        if work.study is not None:
+        if work.study is not None or work in self._claimed:
             self._held(work)
             self._refuse_foreign_answers(work, {signal.generation for signal in signals})
             self._buffer(work, _REPLACE_SIGNAL, rows)
             return
         names = sorted({signal.name for signal in signals})
         with self._transaction() as connection:
-            if work not in self._claimed:
-                self._refuse_missing_or_live(work)
+            self._refuse_missing_or_live(work)
             self._refuse_foreign_answers(work, {signal.generation for signal in signals})
             for name in names:
                 known = connection.execute(

@@ -97,6 +97,19 @@ def test_every_kind_is_asked_judged_and_stored(
     assert [found[position] for position in range(7)] == [statuses for _, statuses in VERDICTS]
     whole = [status for _, _, status in rows(database, UNITS.format("generation"))]
     assert whole == ["correct", "wrong", "wrong", "wrong", "correct", "wrong", "correct"]
+    signals = rows(
+        database,
+        "SELECT problem.position, signal.kind, signal.name, value FROM signal JOIN generation ON"
+        " generation.id = signal.generation JOIN problem ON problem.id = generation.problem",
+    )
+    found_signals = {(position, kind, name): value for position, kind, name, value in signals}
+    assert {position for position, _, _ in found_signals} == {0, 1}
+    for position, right in ((0, "B"), (1, "A")):
+        letters = {letter: found_signals[position, "token", f"choice_{letter}"] for letter in "AB"}
+        assert sum(letters.values()) == pytest.approx(1)
+        assert (letters[right] > 0.5) == (position == 0)
+        assert found_signals[position, "atom", "choice_probability"] == max(letters.values())
+        assert 0 < found_signals[position, "token", "choice_mass"] < 1
     stored = rows(database, "SELECT answer_kind, choices, slices FROM problem ORDER BY position")
     assert [kind for kind, _, _ in stored] == ["choice", "choice", "json", "numbers", "words", "lines", "text"]
     assert [json.loads(value) for value in stored[0][1:]] == [["Rome", "Paris"], {"topic": "cities"}]
