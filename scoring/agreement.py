@@ -4,7 +4,8 @@ Self-consistency (Wang et al., arXiv:2203.11171) votes over whole answers; here 
 entropy is the discrete semantic entropy of Farquhar et al. 2024 (Nature 630, 625), with equal normalised texts as the
 clusters: the units of these tasks mean the same exactly when they are written the same.
 
-All texts are normalised.  A sample without answer has no units; it counts, and disagrees with everything.
+All texts are normalised.  Units stand at their index; None stands where an answer leaves one out.  A sample without
+answer has no units; it counts, and disagrees with everything.
 """
 
 from __future__ import annotations
@@ -13,28 +14,31 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from scoring.alignment import align
 
 _Item = TypeVar("_Item", bound=Hashable)
 
+Units: TypeAlias = Sequence[str | None]
+"""Units of one kind of an answer by index; None where there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerTexts:
-    """The generated units of one reply, normalised, in order.
+    """The generated units of one reply, normalised, by index.
 
     Attributes:
-        atoms, lines: may be empty.
+        atoms, lines: may be empty; None where an index has no unit.
         generation: the whole answer; None where there is none.
     """
 
-    atoms: tuple[str, ...]
-    lines: tuple[str, ...]
+    atoms: tuple[str | None, ...]
+    lines: tuple[str | None, ...]
     generation: str | None
 
 
-def unit_agreement(units: Sequence[str], samples: Sequence[Sequence[str]]) -> tuple[float, ...]:
+def unit_agreement(units: Units, samples: Sequence[Units]) -> tuple[float | None, ...]:
     """Return, for each unit of an answer, the share of samples with the same text at the same index.
 
     Args:
@@ -42,19 +46,19 @@ def unit_agreement(units: Sequence[str], samples: Sequence[Sequence[str]]) -> tu
         samples: units of the same kind of each sample, shape ``(K, …)``, K ≥ 1.  A sample that is too short disagrees.
 
     Returns:
-        Shape ``(n,)``, multiples of 1/K in [0, 1], higher is more confident.
+        Shape ``(n,)``, multiples of 1/K in [0, 1], higher is more confident; None for no unit.
 
     Raises:
         ValueError: without samples.
     """
     _require_samples(samples)
     return tuple(
-        sum(index < len(sample) and sample[index] == text for sample in samples) / len(samples)
+        None if text is None else sum(_at(sample, index) == text for sample in samples) / len(samples)
         for index, text in enumerate(units)
     )
 
 
-def aligned_agreement(units: Sequence[str], samples: Sequence[Sequence[str]]) -> tuple[float, ...]:
+def aligned_agreement(units: Units, samples: Sequence[Units]) -> tuple[float | None, ...]:
     """Return, for each unit of an answer, the share of samples whose aligned partner has the same text.
 
     Each sample is aligned with the answer as `scoring.alignment.align` does, where a unit that one of them skips costs
@@ -65,12 +69,15 @@ def aligned_agreement(units: Sequence[str], samples: Sequence[Sequence[str]]) ->
         AlignmentTooLargeError: see `scoring.alignment`.
     """
     _require_samples(samples)
-    agreeing = [0] * len(units)
+    places = [index for index, text in enumerate(units) if text is not None]
+    written = _written(units)
+    agreeing: list[float | None] = [None if text is None else 0.0 for text in units]
     for sample in samples:
-        for pair in align(sample, units).units:
+        for pair in align(_written(sample), written).units:
             if pair.status == "correct" and pair.reference is not None:
-                agreeing[pair.reference] += 1
-    return tuple(count / len(samples) for count in agreeing)
+                place = places[pair.reference]
+                agreeing[place] = (agreeing[place] or 0.0) + 1
+    return tuple(None if count is None else count / len(samples) for count in agreeing)
 
 
 def answer_agreement(answer: AnswerTexts, samples: Sequence[AnswerTexts]) -> float:
@@ -102,27 +109,27 @@ def cluster_entropy(texts: Sequence[Hashable]) -> float:
     return math.fsum(-share * math.log(share) for share in shares) if len(shares) > 1 else 0.0
 
 
-def unit_cluster_entropy(count: int, samples: Sequence[Sequence[str]]) -> tuple[float, ...]:
+def unit_cluster_entropy(units: Units, samples: Sequence[Units]) -> tuple[float | None, ...]:
     """Return the cluster entropy of the samples' texts at each index, see `cluster_entropy`.
 
     Args:
-        count: units of the answer; only their indices are looked at.
+        units: of the answer; only their indices are looked at.
         samples: units of one kind of each sample, K ≥ 1; those that are too short form a cluster at an index.
 
     Returns:
-        Shape ``(count,)``, nats.
+        Shape ``(n,)``, nats; None for no unit.
 
     Raises:
         ValueError: without samples.
     """
     _require_samples(samples)
     return tuple(
-        cluster_entropy([sample[index] if index < len(sample) else None for sample in samples])
-        for index in range(count)
+        None if text is None else cluster_entropy([_at(sample, index) for sample in samples])
+        for index, text in enumerate(units)
     )
 
 
-def majority_units(samples: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def majority_units(samples: Sequence[Units]) -> tuple[str | None, ...]:
     """Return the majority answer: its length by majority, then each unit by majority of those that have one there.
 
     Ties go to what was seen first, in the order of the samples.  The result may equal no single sample.
@@ -135,7 +142,16 @@ def majority_units(samples: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """
     _require_samples(samples)
     length = _most_common([len(sample) for sample in samples])
-    return tuple(_most_common([sample[index] for sample in samples if index < len(sample)]) for index in range(length))
+    votes = ([text for sample in samples if (text := _at(sample, index)) is not None] for index in range(length))
+    return tuple(_most_common(texts) if texts else None for texts in votes)
+
+
+def _at(units: Units, index: int) -> str | None:
+    return units[index] if index < len(units) else None
+
+
+def _written(units: Units) -> list[str]:
+    return [text for text in units if text is not None]
 
 
 def _most_common(items: Sequence[_Item]) -> _Item:

@@ -11,6 +11,8 @@ import pytest
 from salt_tui.engine.engine import ModelError
 from salt_tui.runner.model_identity import ModelIdentity
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture
 def parts(tmp_path: Path) -> tuple[Path, ...]:

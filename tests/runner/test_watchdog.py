@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from salt_tui.runner.events import NoProgress, RunEvent
 from salt_tui.runner.watchdog import (
     FIRST_WORD_SECONDS,
@@ -10,6 +12,8 @@ from salt_tui.runner.watchdog import (
     AnswerWatch,
     Watchdog,
 )
+
+pytestmark = pytest.mark.quick
 
 
 class Clock:

@@ -13,11 +13,12 @@ from salt_tui.runner.request import check_sampling
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
 from salt_tui.runner.studies.plan import Options, StudyPlan
 from salt_tui.store.queries import Queries
-from salt_tui.store.records import SignalKind, SignalRecord, UnitRecord
+from salt_tui.store.records import SignalKind, SignalRecord, UnitKind, UnitRecord
 from salt_tui.store.results import StoredAnswer, StoredStudy
 from salt_tui.usage_error import UsageError
 from scoring.agreement import (
     AnswerTexts,
+    Units,
     aligned_agreement,
     answer_agreement,
     cluster_entropy,
@@ -31,9 +32,6 @@ from tasks.answer_form import AnswerForm
 from tasks.draws import derive_seed
 
 MOST_SAMPLES = 1000
-NOT_WRITTEN = ""
-"""Stands for a missing unit that others follow, as a leaf of JSON can be; no unit that is written is empty."""
-
 NO_SAMPLE = "no sample could be computed"
 """The reason of signals of an answer all of whose samples failed or did not fit."""
 
@@ -94,23 +92,23 @@ def _answer_signals(
     own = _texts(form_of(answer.problem), queries.units(generation))
     whole = ("agreement", "cluster_entropy")
     names = (*whole, "agreement_aligned") if aligned else whole
-    by_kind: tuple[tuple[SignalKind, tuple[str, ...]], ...] = ("atom", own.atoms), ("line", own.lines)
+    by_kind: tuple[tuple[SignalKind, Units], ...] = ("atom", own.atoms), ("line", own.lines)
     for kind, texts in by_kind:
         if not samples:
             for index, text in enumerate(texts):
-                for name in names if text != NOT_WRITTEN else ():
+                for name in names if text is not None else ():
                     yield SignalRecord(generation, kind, index, name, None, NO_SAMPLE)
             continue
         others = [sample.atoms if kind == "atom" else sample.lines for sample in samples]
         values = {
             "agreement": unit_agreement(texts, others),
-            "cluster_entropy": unit_cluster_entropy(len(texts), others),
+            "cluster_entropy": unit_cluster_entropy(texts, others),
         }
         if aligned:
             values["agreement_aligned"] = aligned_agreement(texts, others)
         for name, column in values.items():
             for index, value in enumerate(column):
-                if texts[index] != NOT_WRITTEN:
+                if value is not None:
                     yield SignalRecord(generation, kind, index, name, value)
     if own.generation is None:
         return
@@ -133,25 +131,27 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
         assert answer.generation is not None  # only answers that were finished are covered
         form, task = form_of(answer.problem), answer.problem.task
         reference = split_reference(form, answer.problem.reference).atoms
-        own = _texts(form, queries.units(answer.generation))
-        majority = majority_units([sample.atoms for sample in samples])
+        atoms = queries.units(answer.generation, "atom")
+        written = sum(unit.text is not None for unit in atoms)
+        right = sum(unit.status == "correct" for unit in atoms)
+        others = [sample.atoms for sample in samples]
+        majority = majority_units(others)
+        voted = sum(text is not None for text in majority)
         found = counts.setdefault(task, [0, 0, 0, 0, 0])
-        own_counts = (_correct(form, own.atoms, reference), _written(own.atoms))
-        for place, value in enumerate((1, *own_counts, _correct(form, majority, reference), _written(majority))):
+        for place, value in enumerate((1, right, written, _correct(form, majority, reference), voted)):
             found[place] += value
-        per_atom = unit_agreement(own.atoms, [sample.atoms for sample in samples])
-        written = (share for share, text in zip(per_atom, own.atoms, strict=True) if text != NOT_WRITTEN)
-        agreements.setdefault(task, []).extend(written)
+        shares = unit_agreement(_texts(form, atoms).atoms, others)
+        agreements.setdefault(task, []).extend(share for share in shares if share is not None)
     rows: list[tuple[str | int | float | None, ...]] = []
     for name, (answers, correct, generated, majority_correct, majority_generated) in counts.items():
-        shares = agreements[name]
+        given = agreements[name]
         rows.append(
             (
                 name,
                 answers,
                 _share(correct, generated),
                 _share(majority_correct, majority_generated),
-                math.fsum(shares) / len(shares) if shares else None,
+                math.fsum(given) / len(given) if given else None,
             )
         )
     samples_each = int(plan.options["samples"])
@@ -184,25 +184,20 @@ def _sampled_answers(
 
 
 def _texts(form: AnswerForm, units: Sequence[UnitRecord]) -> AnswerTexts:
-    """Return the units that were written, normalised; where one is missing between others stands `NOT_WRITTEN`."""
-    texts: dict[str, dict[int, str]] = {"atom": {}, "line": {}, "generation": {}}
-    for unit in units:
-        if unit.text is not None:
-            texts[unit.kind][unit.index] = form.normalise(unit.text)
-    atoms, lines = (
-        tuple(found.get(index, NOT_WRITTEN) for index in range(max(found, default=-1) + 1))
-        for found in (texts["atom"], texts["line"])
-    )
-    return AnswerTexts(atoms, lines, texts["generation"].get(0))
+    """Return the units that were written, normalised, at their indices."""
+    texts = {(unit.kind, unit.index): form.normalise(unit.text) for unit in units if unit.text is not None}
+
+    def by_index(kind: UnitKind) -> tuple[str | None, ...]:
+        last = max((index for of, index in texts if of == kind), default=-1)
+        return tuple(texts.get((kind, index)) for index in range(last + 1))
+
+    return AnswerTexts(by_index("atom"), by_index("line"), texts.get(("generation", 0)))
 
 
-def _correct(form: AnswerForm, units: Sequence[str], reference: Sequence[str]) -> int:
-    """Count the atoms that are as good as the reference at their index."""
-    return sum(form.is_right("atom", unit, right) for unit, right in zip(units, reference, strict=False))
-
-
-def _written(units: Sequence[str]) -> int:
-    return sum(unit != NOT_WRITTEN for unit in units)
+def _correct(form: AnswerForm, units: Units, reference: Sequence[str]) -> int:
+    """Count the units that are as good as the reference at their index."""
+    pairs = zip(units, reference, strict=False)
+    return sum(unit is not None and (unit == right or form.is_right("atom", unit, right)) for unit, right in pairs)
 
 
 def _share(part: int, whole: int) -> float | None:
