@@ -51,9 +51,10 @@ NICENESS = 10
 class Peer:
     """What the own loop is compared with, in a process of its own."""
 
-    def __init__(self, kind: str, path: str, width: int, threads: int) -> None:
+    def __init__(self, kind: str, path: str, width: int, threads: int, gpu_layers: int = 0) -> None:
         """Start it; it loads the model and waits."""
-        command = [sys.executable, "-m", "tools.bench_engine", kind, path, str(width), str(threads)]
+        numbers = [str(number) for number in (width, threads, gpu_layers)]
+        command = [sys.executable, "-m", "tools.bench_engine", kind, path, *numbers]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -72,7 +73,7 @@ class Peer:
         self._process.communicate()
 
 
-def serve_bare(path: str, width: int, threads: int) -> None:
+def serve_bare(path: str, width: int, threads: int, gpu_layers: int) -> None:
     """Time steps whenever a line with their number arrives."""
     import llama_cpp
 
@@ -80,7 +81,9 @@ def serve_bare(path: str, width: int, threads: int) -> None:
     silent = llama_cpp.llama_log_callback(lambda level, text, data: None)
     llama_cpp.llama_log_set(silent, ctypes.c_void_p(0))
     llama_cpp.llama_backend_init()
-    model = llama_cpp.llama_model_load_from_file(os.fsencode(path), llama_cpp.llama_model_default_params())
+    loading = llama_cpp.llama_model_default_params()
+    loading.n_gpu_layers = gpu_layers
+    model = llama_cpp.llama_model_load_from_file(os.fsencode(path), loading)
     parameters = llama_cpp.llama_context_default_params()
     parameters.n_ctx, parameters.n_seq_max = CONTEXT * width, width
     parameters.n_threads = parameters.n_threads_batch = threads
@@ -237,7 +240,7 @@ def bench_llama_bench(path: str, threads: int) -> None:
 def main(arguments: list[str]) -> int:
     """Print the table; 2 without the model."""
     if arguments[:1] == [BARE]:
-        serve_bare(arguments[1], int(arguments[2]), int(arguments[3]))
+        serve_bare(arguments[1], int(arguments[2]), int(arguments[3]), int(arguments[4]))
         return 0
     if arguments[:1] == [HIGH_LEVEL]:
         serve_high_level(arguments[1], int(arguments[3]))
