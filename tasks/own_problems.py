@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -112,6 +113,11 @@ class OwnTask:
     name: str
     problems: tuple[OwnProblem, ...]
     examples: tuple[OwnProblem, ...]
+
+    def most_examples(self, shots: int | None) -> int:
+        """Return how many worked examples stand before a problem, at most over the kinds."""
+        counts = Counter(example.kind for example in self.examples)
+        return min(max(counts.values(), default=0), DEFAULT_SHOTS if shots is None else shots)
 
     def conversation(self, problem: OwnProblem, shots: int | None) -> tuple[Turn, ...]:
         """Return the turns that ask a problem: how to answer, the examples of its kind, the question.

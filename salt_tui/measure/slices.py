@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ from salt_tui.store.queries import Queries
 from salt_tui.store.results import StoredAnswer, UnitColumns
 from salt_tui.store.schema import LEFT_OUT_STATUSES, UNIT_STATUSES
 from salt_tui.usage_error import UsageError
+from salt_tui.visible_text import visible
 
 POSITION_BINS = 10
 MOST_VALUES = 20
@@ -38,6 +40,7 @@ _OF_COLUMNS: Mapping[str, Callable[[UnitColumns], Sequence[object]]] = {
 _OF_ANSWERS: Mapping[str, Callable[[StoredAnswer], object]] = {
     "difficulty": lambda answer: answer.problem.difficulty,
     "method": lambda answer: answer.problem.method,
+    "answer_kind": lambda answer: answer.problem.answer_kind,
     "content_id": lambda answer: answer.problem.content_id,
     "seed": lambda answer: str(answer.problem.seed),
     "reference_atoms": lambda answer: answer.problem.reference_atoms,
@@ -62,8 +65,8 @@ def slice_parts(queries: Queries, run: int, columns: UnitColumns, name: str) -> 
         run: its number.
         columns: the units to slice, of one granularity.
         name: ``task``, ``difficulty``, ``line``, ``position`` (of the unit in its answer, as a share of its length, in
-            tenths), ``problem`` (its number in the task), any column of problem and generation, or for atoms any
-            column of ``atom_view``.
+            tenths), ``problem`` (its number in the task), any column of problem and generation, a column of a file
+            with problems of one's own, or for atoms any column of ``atom_view``.
 
     Raises:
         UsageError: no such column; names the nearest.
@@ -80,13 +83,31 @@ def _values(queries: Queries, run: int, columns: UnitColumns, name: str) -> Sequ
         read = _OF_ANSWERS[name]
         by_answer = {answer.generation: read(answer) for answer in queries.answers(run)}
         return [by_answer[generation] for generation in columns.generation.tolist()]
+    answers = queries.answers(run)
+    own = list(dict.fromkeys(column for answer in answers for column, _ in answer.problem.slices))
+    if name in own:
+        by_answer = _numbers({answer.generation: dict(answer.problem.slices).get(name) for answer in answers})
+        return [by_answer[generation] for generation in columns.generation.tolist()]
     known, rows = queries.atom_rows(run)
     if columns.kind == "atom" and name in known:
         place, status = known.index(name), known.index("answer_status")
         return [row[place] for row in rows if row[status] is not None and row[status] not in LEFT_OUT_STATUSES]
-    names = ["position", *_OF_COLUMNS, *_OF_ANSWERS, *(known if columns.kind == "atom" else ())]
+    names = ["position", *_OF_COLUMNS, *_OF_ANSWERS, *map(visible, own), *(known if columns.kind == "atom" else ())]
     there_are = f"there are {', '.join(dict.fromkeys(names))}"
     raise UsageError(f"--by {name}: {columns.kind}s have no such column; {there_are}{did_you_mean(name, names)}")
+
+
+def _numbers(texts: Mapping[int | None, str | None]) -> dict[int | None, object]:
+    """Read the values of a column of a file as numbers where all of them are."""
+    values = dict[int | None, object](texts)
+    for key, text in texts.items():
+        if text is not None:
+            try:
+                values[key] = float(text)
+            except ValueError:
+                return dict(texts)
+    finite = all(value is None or math.isfinite(value) for value in values.values() if isinstance(value, float))
+    return values if finite else dict(texts)
 
 
 def _positions(columns: UnitColumns) -> tuple[Part, ...]:
@@ -117,7 +138,11 @@ def _each(values: Sequence[object], distinct: set[object], numbers: bool) -> lis
         ordered.sort(key=lambda value: value)  # type: ignore[arg-type,return-value]  # one type, as SQLite stores it
     code = {value: number for number, value in enumerate(ordered)}
     codes: NDArray[np.int64] = np.array([-1 if value is None else code[value] for value in values], dtype=np.int64)
-    return [Part(str(value), codes == number) for number, value in enumerate(ordered)]
+    return [Part(_label(value), codes == number) for number, value in enumerate(ordered)]
+
+
+def _label(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else visible(str(value))
 
 
 def _ranges(values: Sequence[object]) -> list[Part]:

@@ -183,7 +183,7 @@ def _own_task(engine: Engine, task: OwnTask, request: RunRequest, reasoning: boo
             difficulty=OWN_DIFFICULTY,
             parameters={},
             method="regular",
-            shots=DEFAULT_SHOTS if request.shots is None else request.shots,
+            shots=task.most_examples(request.shots),
             example_ids=tuple(example.content_id for example in task.examples),
             problem_ids=tuple(record.content_id for record in records),
             max_tokens=request.max_tokens or reply_limit(engine, longest, reasoning=reasoning),

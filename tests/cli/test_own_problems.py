@@ -113,6 +113,7 @@ def test_every_kind_is_asked_judged_and_stored(
     stored = rows(database, "SELECT answer_kind, choices, slices FROM problem ORDER BY position")
     assert [kind for kind, _, _ in stored] == ["choice", "choice", "json", "numbers", "words", "lines", "text"]
     assert [json.loads(value) for value in stored[0][1:]] == [["Rome", "Paris"], {"topic": "cities"}]
+    assert json.loads(rows(database, "SELECT plan FROM run")[0][0])["tasks"][0]["shots"] == 1
     messages = json.loads(rows(database, "SELECT messages FROM problem WHERE position = 0")[0][0])
     assert [message["content"] for message in messages[1:]] == [
         "Odd?\n\nA. 2\nB. 3",
@@ -211,3 +212,20 @@ def test_samples_of_json_agree_leaf_by_leaf_where_one_is_missing(
     (_, second), (_, third) = signals
     assert 0 < second < 1, "a sample without the leaf disagrees"
     assert third == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [("topic", ["cities", "sums", "–"]), ("level", ["1", "2.5", "10"]), ("answer_kind", ["choice"])],
+)
+def test_reports_are_sliced_by_the_columns_of_the_file(
+    tmp_path: Path, questions: Path, capsys: pytest.CaptureFixture[str], column: str, labels: list[str]
+) -> None:
+    choices = [{**ROWS[1], "level": 10}, {**ROWS[2], "level": 1}, {**ROWS[1], "id": "x", "topic": None, "level": 2.5}]
+    questions.write_text("\n".join(map(json.dumps, choices)), encoding="utf-8")
+    database = str(tmp_path / "x.db")
+    assert run_command_line(arguments(script(tmp_path), questions, Path(database))) == 0
+    capsys.readouterr()
+    assert run_command_line(["report", "--db", database, "--by", column, "--draws", "0", "--format", "json"]) == 0
+    slices = [row["part"] for row in json.loads(capsys.readouterr().out)["rows"]]
+    assert list(dict.fromkeys(slices)) == labels
