@@ -25,6 +25,7 @@ class Signal:
         maximum: upper end of the range, ``inf`` when open.
         needs_calibration: whether the value is no probability and must be mapped to [0, 1] for calibration metrics.
         source: where it is defined.
+        given_by: what computes it.
     """
 
     name: str
@@ -34,25 +35,73 @@ class Signal:
     maximum: float
     needs_calibration: bool
     source: str
+    given_by: str
 
     def oriented(self, values: FloatArray) -> FloatArray:
         """Return the values so that higher is more confident: unchanged, or with the sign turned."""
         return values if self.higher_is_confident else -values
 
 
+_OF_TOKENS = "our reading of what other tools offer"
+_TOKENS, _SAMPLES = "the stored tokens of a unit", "`salt-tui study samples`"
 _CONSISTENCY = "self-consistency, Wang et al. 2023"
 
 SIGNALS: dict[str, Signal] = {
     entry.name: entry
     for entry in (
-        Signal("agreement", "share of samples with the same unit", True, 0.0, 1.0, True, _CONSISTENCY),
+        Signal("min_probability", "min p", True, 0.0, 1.0, False, _OF_TOKENS, _TOKENS),
         Signal(
-            "agreement_aligned", "share of samples whose aligned unit is the same", True, 0.0, 1.0, True, _CONSISTENCY
+            "mean_margin",
+            "(1/k) Σ (p of the likeliest token − p of the second)",
+            True,
+            0.0,
+            1.0,
+            True,
+            _OF_TOKENS,
+            _TOKENS,
         ),
         Signal(
-            "choice_probability", "p of the letter / Σ p of the letters", True, 0.0, 1.0, False, "calibration guide"
+            "mean_rank",
+            "(1/k) Σ rank of the chosen token, 1 for the likeliest; outside the stored 20 it counts as the next, 21",
+            False,
+            1.0,
+            math.inf,
+            True,
+            _OF_TOKENS,
+            _TOKENS,
         ),
-        Signal("cluster_entropy", "−Σ p ln p over equal texts", False, 0.0, math.inf, True, "Farquhar et al. 2024"),
+        Signal("first_token_probability", "p of the first token", True, 0.0, 1.0, False, _OF_TOKENS, _TOKENS),
+        Signal("agreement", "share of samples with the same unit", True, 0.0, 1.0, True, _CONSISTENCY, _SAMPLES),
+        Signal(
+            "agreement_aligned",
+            "share of samples whose aligned unit is the same",
+            True,
+            0.0,
+            1.0,
+            True,
+            _CONSISTENCY,
+            _SAMPLES,
+        ),
+        Signal(
+            "cluster_entropy",
+            "−Σ p ln p over equal texts",
+            False,
+            0.0,
+            math.inf,
+            True,
+            "Farquhar et al. 2024",
+            _SAMPLES,
+        ),
+        Signal(
+            "choice_probability",
+            "p of the letter / Σ p of the letters",
+            True,
+            0.0,
+            1.0,
+            False,
+            "calibration guide",
+            "a run of problems with choices",
+        ),
     )
 }
 """Signals with a known meaning; any other one is a number of which more is more confident."""
@@ -71,4 +120,4 @@ def confidence_entry(name: str) -> ConfidenceFunction | Signal:
         return CONFIDENCE_FUNCTIONS[name]
     plain = name.partition("@")[0]
     known = SIGNALS.get(plain)
-    return known or Signal(plain, "a number from elsewhere", True, -math.inf, math.inf, True, "signals")
+    return known or Signal(plain, "a number from elsewhere", True, -math.inf, math.inf, True, "signals", "somebody")

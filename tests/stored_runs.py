@@ -68,7 +68,7 @@ def store_run(
         atoms: generated per answer, in lines of five.
         seed: draws everything.
         statuses: of every answer's atoms, instead of drawn ones; redundant and missing ones come last.
-        tokenless: whether units have no confidences.
+        tokenless: whether units have no tokens, and so no confidences.
         plan: settings of the plan that are other than usual.
     """
     random = Random(seed)
@@ -159,7 +159,7 @@ def _status(random: Random, place: float) -> str:
 
 
 def _token(position: int) -> TokenRecord:
-    return TokenRecord(position, 65, position, position + 1, -0.5, 0.5, (), (), False)
+    return TokenRecord(position, 65, position, position + 1, -0.5, 0.5, (65, 66), (-0.5, -1.5), False)
 
 
 def _unit(random: Random, kind: str, index: int, status: str, tokenless: bool) -> UnitRecord:
@@ -172,4 +172,5 @@ def _unit(random: Random, kind: str, index: int, status: str, tokenless: bool) -
     logs = [-sure * random.expovariate(1.0) for _ in tokens]
     values = unit_confidences(logs, [sure * random.expovariate(1.0) for _ in tokens])
     confidences = NO_CONFIDENCE if tokenless else tuple(values.values())
-    return UnitRecord(kind, index, line, "A", reference, status, index, index + 1, index, index + 1, confidences)
+    first, last = (None, None) if tokenless else (index, index + 1)
+    return UnitRecord(kind, index, line, "A", reference, status, first, last, index, index + 1, confidences)

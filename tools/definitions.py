@@ -11,7 +11,7 @@ from scoring.analyses import ANALYSES
 from scoring.calibrators import CALIBRATORS
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.metrics import METRICS
-from scoring.signals import SIGNALS
+from scoring.signals import SIGNALS, Signal
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "docs" / "definitions.md"
@@ -168,7 +168,7 @@ def _functions() -> Iterator[str]:
                 "calibration": "needed before calibration metrics"
                 if entry.needs_calibration
                 else "a probability as is",
-                "given by": "the tokens of a unit" if name in CONFIDENCE_FUNCTIONS else "a study, see `salt-tui study`",
+                "given by": entry.given_by if isinstance(entry, Signal) else "the tokens of a unit",
                 "source": entry.source,
             },
         )

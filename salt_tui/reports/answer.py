@@ -94,11 +94,7 @@ def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport
 
 def _signals(queries: Queries, run: int, generation: int) -> dict[str, dict[int, SignalRecord]]:
     return {
-        signal.shown: {
-            record.index: record
-            for record in queries.signals(run, signal.shown, "atom")
-            if record.generation == generation
-        }
+        signal.shown: {record.index: record for record in queries.signals(run, signal.shown, "atom", generation)}
         for signal in queries.signal_names(run)
         if "atom" in signal.kinds
     }

@@ -19,6 +19,7 @@ from salt_tui.store.records import (
     TokenRecord,
     Work,
 )
+from salt_tui.store.schema import TOKEN_SIGNALS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -251,6 +252,11 @@ class SignalName:
     work: Work
     kinds: tuple[SignalKind, ...]
     shown: str
+
+    @property
+    def is_of_tokens(self) -> bool:
+        """It is a function of the stored tokens, computed when it is read."""
+        return self.work.study is None and self.name in TOKEN_SIGNALS
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ CONFIDENCE_COLUMNS: tuple[str, ...] = (
 )
 """One column of ``unit`` per confidence function, in the order of `UnitRecord.confidences`."""
 
+TOKEN_SIGNALS: tuple[str, ...] = ("min_probability", "mean_margin", "mean_rank", "first_token_probability")
+"""Signals that `salt_tui.store.token_signals` computes from stored tokens; none of another origin may be called so."""
+
 UNIT_STATUSES: tuple[str, ...] = ("correct", "wrong", "missing", "redundant", "abstained")
 STATUS_CODE = f"CASE status {' '.join(f'WHEN {name!r} THEN {code}' for code, name in enumerate(UNIT_STATUSES))} END"
 """SQL: the place of a unit's status in `UNIT_STATUSES`."""

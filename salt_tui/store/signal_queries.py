@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from salt_tui.store.errors import StoreError
-from salt_tui.store.reader import Reader
 from salt_tui.store.records import ActivationRecord, InterventionRecord, SignalKind, SignalRecord, Work
 from salt_tui.store.results import SignalName
 from salt_tui.store.rows import INTERVENTION_COLUMNS, activation_vector, intervention_record
-from salt_tui.store.schema import CONFIDENCE_COLUMNS
+from salt_tui.store.schema import CONFIDENCE_COLUMNS, TOKEN_SIGNALS
+from salt_tui.store.token_signals import TOKEN_SIGNAL_KINDS, TokenSignalQueries
 from salt_tui.visible_text import visible
 
 
-class SignalQueries(Reader):
+class SignalQueries(TokenSignalQueries):
     """Signals, activations and interventions of a run and its studies."""
 
     def signal_names(self, run: int) -> list[SignalName]:
-        """Return which signals there are about the answers of a run, the run's own first, then by study and name."""
+        """Return which signals there are about the answers of a run: of its tokens, its own, then by study and name."""
         rows = self._rows(
             "SELECT DISTINCT signal.study, study.number, signal.name, signal.kind FROM signal"
             " LEFT JOIN study ON study.id = signal.study"
@@ -26,6 +26,8 @@ class SignalQueries(Reader):
             (run,),
         )
         kinds: dict[tuple[Work, str], list[SignalKind]] = {}
+        if self._has_tokens(run):
+            kinds = {(Work(run), name): list(TOKEN_SIGNAL_KINDS) for name in TOKEN_SIGNALS}
         for study, number, name, kind in rows:
             kinds.setdefault((Work(run, study, number), name), []).append(kind)
         given = [name for _, name in kinds]
@@ -52,17 +54,25 @@ class SignalQueries(Reader):
         listed = ", ".join((*CONFIDENCE_COLUMNS, *(signal.shown for signal in known)))
         raise StoreError(f"unknown confidence function {name!r}; valid: {listed}")
 
-    def signals(self, run: int, name: str, kind: SignalKind) -> list[SignalRecord]:
+    def signals(self, run: int, name: str, kind: SignalKind, answer: int | None = None) -> list[SignalRecord]:
         """Return a signal of a run as rows, ordered by generation and index; `find_signal` says which names there are.
+
+        Args:
+            run: number of the run.
+            name: of the signal.
+            kind: of what it is about.
+            answer: number of the only answer that is wanted; None for all.
 
         Raises:
             StoreError: as `find_signal`.
         """
         signal = self.find_signal(run, name)
+        if signal.is_of_tokens:
+            return self._token_signal_records(run, signal.name, kind, answer)
         rows = self._rows(
             'SELECT generation, kind, "index", name, value, reason FROM signal WHERE run = ? AND coalesce(study, 0) = ?'
-            ' AND name = ? AND kind = ? ORDER BY generation, "index"',
-            (run, signal.work.study or 0, signal.name, kind),
+            ' AND name = ? AND kind = ? AND generation = coalesce(?, generation) ORDER BY generation, "index"',
+            (run, signal.work.study or 0, signal.name, kind, answer),
         )
         return [SignalRecord(*row) for row in rows]
 

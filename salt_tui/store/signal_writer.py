@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from salt_tui.store.errors import StoreError
 from salt_tui.store.records import ActivationRecord, InterventionRecord, SignalRecord, Work
 from salt_tui.store.rows import activation_row, intervention_row, signal_row
+from salt_tui.store.schema import TOKEN_SIGNALS
 from salt_tui.store.writer import Writer
 
 # A study that was interrupted while these were written says them again.
@@ -38,7 +39,8 @@ class SignalWriter(Writer):
 
         Raises:
             StoreError: a value that is not finite or a signal without value and reason, the study is not held, an
-                answer belongs to another run, or the run has such a signal; nothing of the call is kept.
+                answer belongs to another run, or the run has such a signal or it is one of `TOKEN_SIGNALS`; nothing of
+                the call is kept.
         """
         rows = [signal_row(work, signal) for signal in signals]
         if work.study is not None or work in self._claimed:
@@ -47,6 +49,9 @@ class SignalWriter(Writer):
             self._buffer(work, _REPLACE_SIGNAL, rows)
             return
         names = sorted({signal.name for signal in signals})
+        taken = [name for name in names if name in TOKEN_SIGNALS]
+        if taken:
+            raise StoreError(f"{taken[0]!r} is computed from the tokens of an answer; choose another name")
         with self._transaction() as connection:
             self._refuse_missing_or_live(work)
             self._refuse_foreign_answers(work, {signal.generation for signal in signals})

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from salt_tui.store.errors import explain
 from salt_tui.store.records import UnitKind
 from salt_tui.store.results import SignalName, UnitColumns, WrongAtom
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, LEFT_OUT_STATUSES, STATUS_CODE
@@ -17,9 +15,6 @@ from salt_tui.visible_text import visible
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_CHUNK = 50_000
-"""Rows turned into arrays at a time: 1,000,000 at once would hold 15,000,000 Python objects."""
 
 _COUNTS = f"generation.answer_status NOT IN ({', '.join(map(repr, LEFT_OUT_STATUSES))})"
 _JOIN_ANSWER = "JOIN generation ON generation.problem = problem.id AND generation.study IS NULL"
@@ -57,7 +52,7 @@ class UnitQueries(SignalQueries):
             f"SELECT {', '.join(columns)} FROM unit WHERE kind = ? AND generation IN (SELECT value FROM json_each(?))"
             ' ORDER BY generation, "index"'
         )
-        table = self._table(statement, (kind, json.dumps(place[:, 0].tolist())), len(columns))
+        table = self._array(statement, (kind, json.dumps(place[:, 0].tolist())), len(columns))
         whole = table[:, :4].astype(np.int64)
         answer = np.searchsorted(place[:, 0], whole[:, 0])
         values = {name: table[:, 4 + column].copy() for column, name in enumerate(stored)}
@@ -81,12 +76,11 @@ class UnitQueries(SignalQueries):
         """Return a signal for units in order of generation and index; NaN where it is undefined or was not asked."""
         import numpy as np
 
-        table = self._table(
-            'SELECT generation, "index", value FROM signal WHERE run = ? AND coalesce(study, 0) = ? AND name = ?'
-            ' AND kind = ? ORDER BY generation, "index"',
-            (run, signal.work.study or 0, signal.name, kind),
-            3,
-        )
+        if signal.is_of_tokens:
+            keys, of_units = self._token_signal(run, signal.name, kind)
+            table = np.column_stack([keys, of_units])
+        else:
+            table = self._stored_signal(run, signal, kind)
         found = table[:, :2].astype(np.int64)
         span = 1 + max(index.max(initial=0), found[:, 1].max(initial=0))
         wanted, known = generation * span + index, found[:, 0] * span + found[:, 1]
@@ -95,18 +89,14 @@ class UnitQueries(SignalQueries):
         nearest = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return np.where(known[nearest] == wanted, table[nearest, 2], np.nan)
 
-    def _table(self, statement: str, parameters: tuple[Any, ...], width: int) -> Any:
-        """Return all rows of a statement as one array of doubles, exact for integers below 2**53, NULL as NaN."""
-        import numpy as np
-
-        chunks = [np.empty((0, width))]
-        try:
-            cursor = self._connection.execute(statement, parameters)
-            while rows := cursor.fetchmany(_CHUNK):
-                chunks.append(np.array(rows, dtype=np.float64))
-        except sqlite3.Error as error:
-            raise explain(error, self.path) from error
-        return np.concatenate(chunks)
+    def _stored_signal(self, run: int, signal: SignalName, kind: UnitKind) -> NDArray[np.float64]:
+        """Return generation, index and value of a signal, shape ``(n, 3)``, in order; NaN where it is undefined."""
+        return self._array(
+            'SELECT generation, "index", value FROM signal WHERE run = ? AND coalesce(study, 0) = ? AND name = ?'
+            ' AND kind = ? ORDER BY generation, "index"',
+            (run, signal.work.study or 0, signal.name, kind),
+            3,
+        )
 
     def atom_rows(self, run: int) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """Return the columns of ``atom_view`` and its rows for a run, read while they are consumed."""

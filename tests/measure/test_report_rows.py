@@ -18,7 +18,7 @@ from salt_tui.reports.json_report import report_data, row_data
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import SignalRecord, Work
 from salt_tui.store.results import UnitColumns
-from salt_tui.store.schema import UNIT_STATUSES
+from salt_tui.store.schema import TOKEN_SIGNALS, UNIT_STATUSES
 from salt_tui.store.store import open_store
 from salt_tui.usage_error import UsageError
 from scoring.confidence import CONFIDENCE_FUNCTIONS
@@ -123,7 +123,7 @@ def test_degenerate_runs_have_reasons_and_no_numbers(tmp_path: Path, statuses: l
     store_run(tmp_path / "x.db", tasks=EIGHT_TASKS[:1], answers=3, statuses=statuses)
     selection = select_rows((), (), (), by=None, draws=20, full=True)
     rows = report_rows(tmp_path / "x.db", selection)
-    assert len(rows) == 3 * len(CONFIDENCE_FUNCTIONS) * len(MAPS)
+    assert len(rows) == 3 * (len(CONFIDENCE_FUNCTIONS) + len(TOKEN_SIGNALS)) * len(MAPS)
     headline = next(row for row in rows if (row.function, row.calibrator) == ("max_probability", "none"))
     assert headline.n == n
     data = row_data(headline)
@@ -174,12 +174,12 @@ def test_the_usual_rows_say_how_many_there_are_beside_them(tmp_path: Path) -> No
     selection = select_rows((), (), (), by=None, draws=0, full=False)
     report = measure_report(database, "1", selection)
     rows = report.rows
-    everything = 3 * len(CONFIDENCE_FUNCTIONS) * len(MAPS)
+    everything = 3 * (len(CONFIDENCE_FUNCTIONS) + len(TOKEN_SIGNALS)) * len(MAPS)
     assert len(rows) + report.rows_left_out == everything
     data = report_data(report)
     assert data["rows_left_out"]["count"] == report.rows_left_out
     assert {row["calibrator"] for row in data["rows"]} == set(MAPS)
-    assert {row["function"] for row in data["rows"]} == set(CONFIDENCE_FUNCTIONS)
+    assert {row["function"] for row in data["rows"]} == {*CONFIDENCE_FUNCTIONS, *TOKEN_SIGNALS}
 
 
 def test_point_metrics_of_many_atoms_are_fast() -> None:

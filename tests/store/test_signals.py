@@ -17,6 +17,7 @@ from salt_tui.store.records import (
     Work,
 )
 from salt_tui.store.rows import activation_row, activation_vector
+from salt_tui.store.schema import TOKEN_SIGNALS
 from salt_tui.store.store import StoreError, StoreFailure, open_store
 
 
@@ -80,14 +81,17 @@ def test_names_say_who_gives_a_signal_only_where_they_must(path, store, answers,
     store.release(study, "finished")
     store.add_signals(Work(1), [signal(answers[0], 0, 0.5, "mine"), signal(answers[0], 0, 0.5, "max_probability")])
     with open_queries(path) as queries:
-        assert [(name.shown, name.kinds) for name in queries.signal_names(1)] == [
+        assert [(name.shown, name.kinds) for name in queries.signal_names(1)][len(TOKEN_SIGNALS) :] == [
             ("max_probability@1", ("atom",)), ("mine", ("atom",)), ("agreement", ("atom", "line")),
         ]  # fmt: skip
         second = store.create_study(1, plan())
         store.claim(second)
         store.add_signals(second, [signal(answers[0], 0, 0.75)])
         store.release(second, "finished")
-        assert [name.shown for name in queries.signal_names(1)][2:] == ["agreement@1.1", "agreement@1.2"]
+        assert [name.shown for name in queries.signal_names(1)][len(TOKEN_SIGNALS) + 2 :] == [
+            "agreement@1.1",
+            "agreement@1.2",
+        ]
         values = queries.unit_columns(1, "atom", ["agreement@1.1", "agreement@1.2", "max_probability@1"]).confidences
         assert [column[0] for column in values.values()] == [0.5, 0.75, 0.5]
         for name in ("agreement", "sure", "agreement@1.3"):
@@ -95,7 +99,7 @@ def test_names_say_who_gives_a_signal_only_where_they_must(path, store, answers,
                 queries.unit_columns(1, "atom", [name])
         assert queries.unit_columns(1, "atom", ["mine@1"]).confidences["mine@1"][0] == 0.5
         store.delete_work(second)
-        assert [name.shown for name in queries.signal_names(1)][2:] == ["agreement"]
+        assert [name.shown for name in queries.signal_names(1)][len(TOKEN_SIGNALS) + 2 :] == ["agreement"]
 
 
 def test_a_runs_own_signals_are_written_at_once_or_not_at_all(path, store, answers):
@@ -114,7 +118,7 @@ def test_a_runs_own_signals_are_written_at_once_or_not_at_all(path, store, answe
         with pytest.raises(StoreError, match="has a signal 'mine' already; remove that or choose another name"):
             store.add_signals(Work(1), rows)
         store.remove_signals(1, "mine")
-        assert queries.signal_names(1) == []
+        assert [name.name for name in queries.signal_names(1)] == list(TOKEN_SIGNALS)
     with pytest.raises(StoreError, match="no signal 'mine' of its own"):
         store.remove_signals(1, "mine")
     with pytest.raises(StoreError, match="no run 99"):

@@ -107,7 +107,7 @@ def test_a_study_samples_every_finished_answer_and_says_how_far_they_agree(model
     assert rows(database, "SELECT count(*), count(DISTINCT number) FROM generation WHERE role = 'sample'") == [(12, 3)]
     with open_queries(database) as queries:
         work = queries.find_work("1.1")
-        assert {signal.name for signal in queries.signal_names(1)} == {
+        assert {signal.name for signal in queries.signal_names(1) if signal.work == work} == {
             "agreement",
             "agreement_aligned",
             "cluster_entropy",
