@@ -272,6 +272,9 @@ def report(
     by: Annotated[
         str | None, typer.Option("--by", help="Slice by task, difficulty, line, position or any stored column.")
     ] = None,
+    analyses: Annotated[
+        bool, typer.Option("--analyses", help="Add alignment, densities, label noise, tokens and characters.")
+    ] = False,
     draws: Annotated[int, typer.Option("--draws", help="Bootstrap draws for 95 % intervals; 0: none.")] = 1000,
     database: Database = None,
 ) -> int:
@@ -284,7 +287,7 @@ def report(
 
         return report_study(run, database, output.value)
     units, functions, calibrators = map(_names, (unit, function, calibrator))
-    selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full)
+    selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full, analyses=analyses)
     return print_report(run, database, output.value, selection)
 
 

@@ -28,6 +28,7 @@ class RowSelection:
         by: name of a column to slice by, None for the whole run.
         draws: bootstrap resamples; 0 for no intervals from them.
         usual: whether nothing was chosen, so that a report answers its usual questions with its usual rows.
+        analyses: whether the analyses are wanted that read all texts and tokens.
     """
 
     units: tuple[UnitKind, ...]
@@ -36,6 +37,7 @@ class RowSelection:
     by: str | None
     draws: int
     usual: bool = False
+    analyses: bool = False
 
     def choice(self, known: Sequence[str]) -> RowChoice:
         """Return the rows to measure.
@@ -74,6 +76,7 @@ def select_rows(
     by: str | None,
     draws: int,
     full: bool,
+    analyses: bool = False,
 ) -> RowSelection:
     """Turn names into a selection; an empty sequence means all.
 
@@ -93,7 +96,13 @@ def select_rows(
         calibrators = calibrators or (RAW,)
     usual = not named and not full and by is None
     return RowSelection(
-        chosen_units, tuple(dict.fromkeys(functions)), _checked_maps(calibrators), by, draws, usual=usual
+        chosen_units,
+        tuple(dict.fromkeys(functions)),
+        _checked_maps(calibrators),
+        by,
+        draws,
+        usual=usual,
+        analyses=analyses,
     )
 
 

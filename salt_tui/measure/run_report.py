@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from salt_tui.measure.analyses import RunAnalyses, analyse_run
 from salt_tui.measure.conclusions import conclude_functions, conclude_maps, judge_kinds
 from salt_tui.measure.course import CourseOfAnswers, course_of_answers, mean_confidences
 from salt_tui.measure.findings import (
@@ -95,6 +96,7 @@ class FullReport:
         course: how atoms change along an answer.
         findings: one per question, in the order of a report.
         unknown: what the run leaves open and how many more problems would tell; empty where there is nothing.
+        analyses: what takes all texts and tokens; None unless it was asked for.
     """
 
     summary: RunReport
@@ -106,6 +108,7 @@ class FullReport:
     course: CourseOfAnswers
     findings: tuple[Finding, ...]
     unknown: str
+    analyses: RunAnalyses | None
 
     def row(self, unit: str, function: str, name: str) -> ReportRow | None:
         """Return the row of a granularity, function and map; None if it was not measured."""
@@ -154,11 +157,13 @@ def measure_report(database: Path, name: str, selection: RowSelection) -> FullRe
         for unit in selection.units:
             parts = (WHOLE,) if selection.by is None else slice_parts(queries, run, columns[unit], selection.by)
             rows.extend(measure_rows(columns[unit], selection.choice(known[unit]), parts))
+        atoms = columns["atom"]
+        rates = measure_rates(atoms)
+        analyses = analyse_run(queries, run, atoms, rates, selection.draws) if selection.analyses else None
     left_out = sum(selection.left_out(known[unit]) for unit in selection.units)
-    atoms = columns["atom"]
-    rates, says, course = measure_rates(atoms), mean_confidences(atoms), course_of_answers(atoms)
+    says, course = mean_confidences(atoms), course_of_answers(atoms)
     findings, unknown = measure_findings(columns, rates, says, course, selection.draws)
-    return FullReport(summary, selection, tuple(rows), left_out, rates, says, course, findings, unknown)
+    return FullReport(summary, selection, tuple(rows), left_out, rates, says, course, findings, unknown, analyses)
 
 
 def functions_of(queries: Queries, run: int, unit: UnitKind) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from salt_tui.csv_rows import write_csv
 from salt_tui.measure.run_report import FullReport
+from salt_tui.reports.analysis_tables import analysis_tables
 from salt_tui.reports.head import sentences, title_lines
 from salt_tui.reports.json_report import report_data, row_record
 from salt_tui.reports.question_tables import question_tables
@@ -115,7 +116,8 @@ def legend(tables: Sequence[TextTable]) -> list[str]:
 
 
 def _tables(report: FullReport) -> list[TextTable]:
-    return question_tables(report) if report.selection.usual else row_tables(report.rows, report.selection.by)
+    tables = question_tables(report) if report.selection.usual else row_tables(report.rows, report.selection.by)
+    return tables if report.analyses is None else [*tables, *analysis_tables(report.analyses)]
 
 
 def _notes(report: FullReport) -> list[str]:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from salt_tui.measure.analyses import RunAnalyses
 from salt_tui.measure.course import CourseOfAnswers
 from salt_tui.measure.findings import Finding
 from salt_tui.measure.header import RunHeader
 from salt_tui.measure.rates import Rates
 from salt_tui.measure.rows import ReportRow
 from salt_tui.measure.run_report import RATES, FullReport, RunReport, TaskReport
+from salt_tui.reports.analysis_tables import analyses_data
 from scoring.analyses_position import Curve
 from scoring.benchmark_intervals import RESAMPLED
 from scoring.correctness import TaskMean
@@ -49,7 +51,13 @@ def report_data(report: FullReport) -> dict[str, Any]:
         "unknown": report.unknown or None,
         "rates": rates_data(report.rates),
         "rows": [row_data(row) for row in report.rows],
-        "analyses": {"position": _position(report.course), "history": _curve(report.course.history)},
+        "analyses": {
+            "position": _position(report.course),
+            "density": _curve(report.course.density),
+            "redundancy_by_position": _curve(report.course.redundancy),
+            "history": _curve(report.course.history),
+            **_further(report.analyses),
+        },
         "draws": report.selection.draws,
     }
     if report.rows_left_out:
@@ -58,6 +66,13 @@ def report_data(report: FullReport) -> dict[str, Any]:
             "reason": "not usual; --full measures every row",
         }
     return data
+
+
+def _further(analyses: RunAnalyses | None) -> dict[str, Any]:
+    """Return what ``--analyses`` adds."""
+    if analyses is None:
+        return {}
+    return {**analyses_data(analyses), "parts": [row_data(row) for row in analyses.parts]}
 
 
 def header_data(header: RunHeader) -> dict[str, Any]:
