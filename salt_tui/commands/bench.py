@@ -74,7 +74,7 @@ def bench(model: str, options: EngineOptions, widths: str, repetitions: int) -> 
         for width in asked:
             print(f"width {width} …", file=sys.stderr, flush=True)
             measured.append(_measure(benchmark, width, repetitions))
-        for line in _tables(benchmark.info, measured):
+        for line in result_tables(benchmark.info, measured):
             print(line)
     return DONE
 
@@ -130,7 +130,8 @@ def _drawn_nowhere() -> Iterator[Emit]:
             yield display
 
 
-def _tables(info: ModelInfo, measured: Sequence[WidthTimes]) -> Iterator[str]:
+def result_tables(info: ModelInfo, measured: Sequence[WidthTimes]) -> Iterator[str]:
+    """Yield the lines of both tables: rates as llama-bench prints them, and what the statistics cost."""
     yield from _speeds(info, measured).as_markdown()
     yield ""
     costs = TextTable(

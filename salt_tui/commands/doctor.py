@@ -73,7 +73,7 @@ def _examine(model: str, log: Path) -> Examination:
             )
             context = opened.context
             if engine_kind(resolved.engine).computes:
-                context = _with(context, difference_after_restart(engine, options.width))
+                context = with_restart(context, difference_after_restart(engine, options.width))
         except EngineError as error:
             return Examination(build, None, None, str(error))
         return Examination(build, info, context, None)
@@ -87,7 +87,7 @@ def _resolved(model: str) -> ResolvedModel | str:
         return str(error)
 
 
-def _with(context: ContextInfo, restart: float) -> ContextInfo:
+def with_restart(context: ContextInfo, restart: float) -> ContextInfo:
     """Add what a restart changed to the exactness check."""
     differences = {**context.exactness.differences, "restart": restart}
     exact = all(difference == 0.0 for difference in differences.values())

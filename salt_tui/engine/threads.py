@@ -31,11 +31,12 @@ def physical_cores() -> int:
             if answer.returncode == 0 and answer.stdout.strip().isdigit():
                 return max(1, int(answer.stdout))
     if sys.platform == "linux":
-        return _linux_cores(_TOPOLOGY, os.sched_getaffinity(0))
+        return linux_cores(_TOPOLOGY, os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def _linux_cores(topology: Path, processors: set[int]) -> int:
+def linux_cores(topology: Path, processors: set[int]) -> int:
+    """Count the cores that these processors belong to, by Linux's description; without one, the processors."""
     try:
         cores = {
             tuple(

@@ -55,7 +55,7 @@ def test_rates_and_costs_are_printed_per_width(capsys: pytest.CaptureFixture[str
     info = ModelInfo(
         "llama 1B Q4", "llama", None, None, 1_500_000, 3 << 20, 9, 9, 3, 0, None, False, (), None, None, None
     )  # type: ignore[arg-type]
-    lines = list(bench._tables(info, [times]))
+    lines = list(bench.result_tables(info, [times]))
     assert lines[2] == "| llama 1B Q4 | 3.00 MiB | 1.50 M | CPU | 0 | 2 | 4 | pp256 | 200.00 ± 100.00 |"
     assert lines[3].endswith("| tg48 | 50.00 ± 0.00 |")
     assert "+2.0 % (+1 to +3)" in lines[6]
@@ -66,8 +66,8 @@ def test_rates_and_costs_are_printed_per_width(capsys: pytest.CaptureFixture[str
 
 def test_a_restart_is_part_of_the_check() -> None:
     context = ContextInfo(4, 64, 512, 512, 2, 0, True, "f16", "f16", Exactness({"slots": 0.0}, True))
-    assert doctor._with(context, 0.0).exactness == Exactness({"slots": 0.0, "restart": 0.0}, True)
-    assert doctor._with(context, 0.5).exactness == Exactness({"slots": 0.0, "restart": 0.5}, False)
+    assert doctor.with_restart(context, 0.0).exactness == Exactness({"slots": 0.0, "restart": 0.0}, True)
+    assert doctor.with_restart(context, 0.5).exactness == Exactness({"slots": 0.0, "restart": 0.5}, False)
 
 
 def test_doctor_says_what_it_measured(scripted_model, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ from salt_tui.engine.reply import Vocabulary
 from salt_tui.engine.requests import Free, Generate
 from salt_tui.engine.statistics import Logits
 from salt_tui.engine.streams import DecodeError
-from salt_tui.engine.threads import _linux_cores, physical_cores, suitable_threads
+from salt_tui.engine.threads import linux_cores, physical_cores, suitable_threads
 
 OPTIONS = ContextOptions(4, 256, 64, 64, 1, "auto", "f16", "f16")
 
@@ -189,9 +189,9 @@ def test_threads_are_physical_cores(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "core_id").write_text(f"{core}\n")
         (folder / "physical_package_id").write_text("0\n")
-    assert _linux_cores(tmp_path, {0, 1, 2, 3}) == 2
-    assert _linux_cores(tmp_path, {1}) == 1
-    assert _linux_cores(tmp_path / "absent", {0, 1, 2}) == 3
+    assert linux_cores(tmp_path, {0, 1, 2, 3}) == 2
+    assert linux_cores(tmp_path, {1}) == 1
+    assert linux_cores(tmp_path / "absent", {0, 1, 2}) == 3
     assert physical_cores() >= 1
     assert suitable_threads(1_000_000) == 1
     assert suitable_threads(135_000_000) == physical_cores()
