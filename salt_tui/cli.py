@@ -222,6 +222,18 @@ def run(
     return run_new(request, database, display.value if display else None, json_output=json_output)
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def replay(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run; then the options of `study`.")],
+) -> int:
+    """Change atoms of stored answers and see what the model does next; the same as `study interventions`."""
+    return _run(["study", "interventions", run, *context.args])
+
+
 @app.command()
 def resume(
     run: WorkArgument = "latest",

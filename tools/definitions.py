@@ -137,6 +137,54 @@ QUESTIONS = """\
 Questions asked of stored answers. A cell is one (model, task, method).
 """
 
+INTERVENTIONS = """\
+## Prefix interventions
+
+What the correctness of an answer's beginning does to what comes next (SALT section 5.1, appendix B.2). A target is
+one atom of a stored answer, at position p* ≥ 11 counted from 1. The model writes it anew, after its own text (the
+baseline) and after changed text. Prompt and unchanged tokens keep their ids; a changed atom replaces all tokens that
+overlap it, and their bytes are tokenised together.
+
+- correction, corruption: a wrong atom becomes the right one, a right atom a random wrong one of the same kind; a
+  variant does one of the two
+- Y: 1 if the new atom equals the reference atom, else 0; no atom at the target counts as 0
+- P(gold): the product of the probabilities of the reference atom's tokens, tokenised as the edits are, times the
+  probability that the next token cannot continue the atom (it begins with what separates atoms there or with an
+  asterisk, or it ends the generation). Other ways to spell the atom in tokens are not counted: a lower bound
+- T global: change of the fraction of right atoms over 1..p*−1; T local: the same over the last ten; both in [−1, 1]
+- paired outcome: the outcome minus that of the baseline of the same target; 0 for the baseline itself
+
+**Contrasts** (table 4; figures 4 and 25). The paired outcome by least squares on a cubic B-spline of T (five columns;
+boundary knots 1e-6 of the range outside the doses), standardised p*, the fraction of right atoms in the unchanged
+prefix (for T local also in its last ten), a constant for each problem and model; *adjusted* also the other treatment,
+linear.
+
+- curve: mean prediction over at most 2,000 rows of a model, then over models, at 60 doses from the 1st to the 99th
+  percentile
+- slope: secant of the curve over the full range of doses, per unit of T
+- ΔP₊, ΔP₋: mean of the curve over T > 0 and T < 0; their ratio mixes the range of the doses with the effect
+- per unit (ours): the same less the curve at 0, divided by the mean dose; on targets with both directions the ratio
+  of the two is 1 for a linear effect whatever the doses
+- p: Wald test of the basis with residuals clustered by problem; refused below ten problems (ours)
+- p rows, ΔAIC: F-test and AIC of the line minus that of the spline, as in the paper; rows of a target depend on each
+  other, so they are too sure
+- fewer than six distinct doses, or knots that coincide: a straight line, said so
+
+**Length** (table 5; figures 26 and 27). Y by logistic regression on the same spline of p*−1, a constant for each
+problem and model; *controlled* also the correctness of the unchanged prefix, of its last ten atoms, and both
+treatments. Problems whose outcomes are all equal are left out and counted. An association: length is not varied.
+
+- t₀: the smallest length of the grid; it stands for 0
+- κ: from the steepest point on, the first length at which the slope is below a tenth of the peak
+- ξ: the first length at which 95 % of the change from t₀ to the end has accrued
+- fixed correctness: the curve with both fractions held at 0, 20, … 100 % and both treatments at 0
+- likelihood-ratio tests for Y only: P(gold) is a fraction and has no likelihood
+
+Intervals are 95 % percentiles of 1,000 resamples with a fixed seed: of problems, fitted again, or for κ, ξ and the
+change with length of models where there are several. Below ten problems there are none. In 200 simulated experiments
+of 40 problems the intervals of the slopes held the truth in 184 and 185.
+"""
+
 
 def render() -> str:
     """The whole page."""
@@ -153,6 +201,7 @@ def render() -> str:
         INTERVALS,
         QUESTIONS,
         *_analyses(),
+        INTERVENTIONS,
     ]
     return "\n".join(blocks)
 

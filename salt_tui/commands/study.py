@@ -12,8 +12,13 @@ import typer
 
 from salt_tui.commands.computing import compute, display_named
 from salt_tui.commands.failures import DONE, say
+from salt_tui.commands.line_width import terminal_width
+from salt_tui.measure.interventions import measure_interventions
 from salt_tui.paths import database_path
+from salt_tui.reports.intervention_tables import interventions_lines
+from salt_tui.reports.interventions_json import interventions_data
 from salt_tui.reports.text_tables import TextTable, number
+from salt_tui.runner.studies.interventions import INTERVENTIONS
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult
 from salt_tui.runner.studies.plan import StudyPlan
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, prepare_study_resume, read_study_plan
@@ -132,10 +137,16 @@ def print_study(database: Path, name: str, *, json_output: bool) -> None:
         plan = read_study_plan(database, study)
         result = study_kind(plan.kind).result(queries, study, plan)
         data = study_data(queries, study, plan, result)
+        findings = measure_interventions(queries, [work]) if plan.kind == INTERVENTIONS.name else None
     if json_output:
-        print(json.dumps(data, ensure_ascii=False, allow_nan=False))
-    else:
-        _print_table(work, data, result)
+        found = {} if findings is None else interventions_data(findings)
+        print(json.dumps({**data, **found}, ensure_ascii=False, allow_nan=False))
+        return
+    _print_table(work, data, result)
+    if findings is not None:
+        print()
+        for line in interventions_lines(findings, terminal_width()):
+            print(line)
 
 
 def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: StudyResult) -> dict[str, Any]:

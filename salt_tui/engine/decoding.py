@@ -22,7 +22,7 @@ from salt_tui.engine.engine import Activations, PromptProgress, SequenceEnded, S
 from salt_tui.engine.interruption import InterruptedWork, Interruption
 from salt_tui.engine.readouts import refusal
 from salt_tui.engine.reply import Reply, Vocabulary
-from salt_tui.engine.requests import Choice, Forced, Generate, Segment, ids_of
+from salt_tui.engine.requests import Aside, Choice, Forced, Generate, Segment, ids_of
 from salt_tui.engine.serve import Outlet
 from salt_tui.engine.statistics import Logits, Statistics
 from salt_tui.engine.streams import DecodeError, Streams, Vectors
@@ -214,7 +214,8 @@ class Decoder:
             message = f"the prompt has {len(request.prompt)} tokens and the context {self._streams.context}"
             return "context", f"{message}: use -c {needed} or more", None
         if not self._streams.can_cut and any(map(_needs_cut, request.segments)):
-            return "failed", "this model cannot be cut back, so options of several tokens cannot be compared", None
+            message = "this model cannot be cut back, so nothing can be tried that is not part of the reply"
+            return "failed", message, None
         refused = refusal(request, self._vocabulary.sets, self._streams.layers)
         if refused is not None:
             return "failed", refused, None
@@ -372,4 +373,4 @@ def _beginning(request: Generate) -> Beginning:
 
 
 def _needs_cut(segment: Segment) -> bool:
-    return isinstance(segment, Choice) and max(map(len, segment.options)) > 1
+    return isinstance(segment, Aside) or (isinstance(segment, Choice) and max(map(len, segment.options)) > 1)

@@ -167,6 +167,7 @@ class ModelInfo:
         warnings: sentences the user must see, e.g. layers asked for and no device.
         capabilities: what the engine can do with it.
         identity: what tells this model from others; None: the hash of its file does.
+        end_tokens: ids that end a generation, ascending; empty where the engine gives no ids.
     """
 
     description: str
@@ -185,6 +186,7 @@ class ModelInfo:
     build: Build
     capabilities: Capabilities
     identity: str | None
+    end_tokens: tuple[int, ...] = ()
 
 
 INCOMPARABLE = sys.float_info.max
@@ -302,6 +304,23 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class AsideTaken:
+    """What an `Aside` found; nothing of it is part of the reply.
+
+    Attributes:
+        key: the sequence.
+        position: in the reply, of the first of its tokens if it had been said.
+        log_probabilities: of each token, given those before it, over the whole vocabulary; <= 0, or -inf.
+        log_mass: natural logarithm of the summed probability of the set after the last; None when not asked for.
+    """
+
+    key: int
+    position: int
+    log_probabilities: tuple[float, ...]
+    log_mass: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReadoutTaken:
     """What a `Readout` found, before the token at its position; natural logarithms, -inf for probability 0.
 
@@ -366,7 +385,7 @@ class LoadProgress:
     fraction: float
 
 
-Reading: TypeAlias = Chosen | ReadoutTaken | Activations
+Reading: TypeAlias = Chosen | AsideTaken | ReadoutTaken | Activations
 Event: TypeAlias = PromptProgress | Token | Reading | SequenceEnded | EngineDied
 
 

@@ -197,6 +197,7 @@ class LlamaModel:
                 "vocabulary", self.layers - 1, self.embedding_width, vocabulary=True, forced=True, cut=self.can_cut
             ),
             identity=None,
+            end_tokens=tuple(sorted(self.vocabulary.end_tokens())),
         )
 
     def metadata(self, key: str) -> str | None:

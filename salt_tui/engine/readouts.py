@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from salt_tui.engine.engine import EngineError, ReadoutTaken
-from salt_tui.engine.requests import Generate, Readout
+from salt_tui.engine.requests import Aside, Generate, Readout
 from salt_tui.engine.statistics import Distribution, Logits
 
 IdSet = npt.NDArray[np.int64]
@@ -25,9 +25,10 @@ def check_ids(ids: Iterable[int], size: int) -> None:
 
 def refusal(request: Generate, sets: Mapping[str, IdSet], layers: Collection[int]) -> str | None:
     """Return why a request cannot be answered: a set that is not defined, a layer whose activations are not taken."""
-    for readout in request.readouts:
-        if readout.mass_of is not None and readout.mass_of not in sets:
-            return f"no set of tokens is called {readout.mass_of!r}"
+    asides = [segment.mass_of for segment in request.segments if isinstance(segment, Aside)]
+    for name in (*asides, *(readout.mass_of for readout in request.readouts)):
+        if name is not None and name not in sets:
+            return f"no set of tokens is called {name!r}"
     if any(layer not in layers for layer in request.layers):
         return "the context was opened without activations of these layers"
     return None
@@ -49,15 +50,15 @@ def take_readout(
     if readout.rest:
         others = np.ones(logits.size, np.bool_)
         others[list(readout.ids)] = False
-        rest = _log_mass(logits[others], distribution)
+        rest = log_mass(logits[others], distribution)
     if readout.mass_of is not None:
-        mass = _log_mass(logits[sets[readout.mass_of]], distribution)
+        mass = log_mass(logits[sets[readout.mass_of]], distribution)
     listed = tuple(distribution.log_probability(float(logits[token])) for token in readout.ids)
     return ReadoutTaken(key, readout.position, listed, rest, mass)
 
 
-def _log_mass(logits: Logits, distribution: Distribution) -> float:
-    """Return the log of the summed probability; -inf for none."""
+def log_mass(logits: Logits, distribution: Distribution) -> float:
+    """Return the natural logarithm of the summed probability of some logits of a distribution; -inf for none."""
     largest = float(logits.max()) if logits.size else -math.inf
     if largest == -math.inf:
         return -math.inf

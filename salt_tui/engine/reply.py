@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from salt_tui.engine.choices import ChoiceWalk, choose_option
-from salt_tui.engine.engine import Chosen, Reading, StopReason, Token
-from salt_tui.engine.readouts import IdSet, take_readout
-from salt_tui.engine.requests import Choice, Forced, Free, Generate, Segment
+from salt_tui.engine.engine import AsideTaken, Chosen, Reading, StopReason, Token
+from salt_tui.engine.readouts import IdSet, log_mass, take_readout
+from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate, Segment
 from salt_tui.engine.sampling import Sampler
 from salt_tui.engine.statistics import Distribution, Logits
 
@@ -47,6 +47,16 @@ class Outcome:
     message: str | None = None
 
 
+@dataclass(slots=True)
+class _AsideWalk:
+    """An aside being walked, and the row that the reply goes on from; ``values`` of its first tokens are known."""
+
+    segment: Aside
+    logits: Logits
+    distribution: Distribution
+    values: list[float]
+
+
 class Reply:
     """Decides token after token.
 
@@ -80,6 +90,7 @@ class Reply:
         self._tail = b""  # the end of a free segment's bytes, as long as stop bytes may still begin in it
         self._walk: ChoiceWalk | None = None
         self._base: Distribution | None = None
+        self._aside: _AsideWalk | None = None
         self._option: tuple[int, ...] = ()
         self._last = 0
         self.decided = 0
@@ -96,14 +107,17 @@ class Reply:
 
     @property
     def is_walking(self) -> bool:
-        """The next row belongs to an option of a choice, not to the position that is settled next."""
-        return self._walk is not None
+        """The next row belongs to an option of a choice or an aside, not to the position that is settled next."""
+        return self._walk is not None or self._aside is not None
 
     @property
     def next_input(self) -> tuple[int, int]:
         """The token to append now and the number of the reply's tokens that must stand before it."""
         if self._walk is not None:
             return self._walk.token, self.decided + self._walk.depth - 1
+        if self._aside is not None:
+            walked = len(self._aside.values)
+            return self._aside.segment.tokens[walked - 1], self.decided + walked - 1
         return self._last, self.decided - 1
 
     def skip_trunk(self, decided: int) -> None:
@@ -121,6 +135,8 @@ class Reply:
         if self._walk is not None:
             self._walk.read(logits, distribution)
             return Outcome() if self._walk.step() else self._settle(self._walk, ())
+        if self._aside is not None:
+            return self._go_aside(self._aside, logits, distribution)
         readings: tuple[Reading, ...] = ()
         if self.decided in self._readouts:
             readings = tuple(
@@ -129,6 +145,14 @@ class Reply:
                 if readout.position == self.decided
             )
         segment = self._current()
+        if isinstance(segment, Aside):
+            return self._begin_aside(segment, logits, distribution, readings)
+        return self._decide(segment, logits, distribution, readings)
+
+    def _decide(
+        self, segment: Segment, logits: Logits, distribution: Distribution, readings: tuple[Reading, ...]
+    ) -> Outcome:
+        """Settle the next token by the row of its own position."""
         if isinstance(segment, Choice) and not self._option:
             return self._begin_choice(segment, logits, distribution, readings)
         if isinstance(segment, Free):
@@ -137,8 +161,39 @@ class Reply:
             else:
                 chosen = self._sampler.choose(self.decided, logits, distribution.alternatives[0])
         else:
+            assert not isinstance(segment, Aside)
             chosen = (self._option if isinstance(segment, Choice) else segment.tokens)[self._written]
         return self._append(chosen, distribution.log_probability(float(logits[chosen])), distribution, readings)
+
+    # --- asides -------------------------------------------------------------------------------------------------
+
+    def _begin_aside(
+        self, aside: Aside, logits: Logits, distribution: Distribution, readings: tuple[Reading, ...]
+    ) -> Outcome:
+        if self.decided + len(aside.tokens) > self._room:
+            needed = len(aside.tokens)
+            return Outcome(readings, None, "context", f"the context has no room for an aside of {needed} tokens")
+        # The row is a view that holds until the next evaluation; the reply goes on from it.
+        first = distribution.log_probability(float(logits[aside.tokens[0]]))
+        self._aside = _AsideWalk(aside, logits.copy(), distribution, [first])
+        return Outcome(readings)
+
+    def _go_aside(self, walk: _AsideWalk, logits: Logits, distribution: Distribution) -> Outcome:
+        """Read the row after one of the aside's tokens; after the last one, go on with the row before the first."""
+        aside = walk.segment
+        if len(walk.values) < len(aside.tokens):
+            walk.values.append(distribution.log_probability(float(logits[aside.tokens[len(walk.values)]])))
+            return Outcome()
+        mass = None
+        if aside.mass_of is not None:
+            mass = log_mass(logits[self._vocabulary.sets[aside.mass_of]], distribution)
+        taken = AsideTaken(self._request.key, self.decided, tuple(walk.values), mass)
+        self._aside = None
+        self._segment += 1
+        segment = self._current()
+        if isinstance(segment, Aside):
+            return self._begin_aside(segment, walk.logits, walk.distribution, (taken,))
+        return self._decide(segment, walk.logits, walk.distribution, (taken,))
 
     # --- choices ------------------------------------------------------------------------------------------------
 

@@ -75,7 +75,23 @@ class Free:
     stop: tuple[bytes, ...] = ()
 
 
-Segment: TypeAlias = Forced | Choice | Free
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Tokens that are walked, reported and cut back again: the reply goes on as if they had not been there.
+
+    Needs the capability ``cut``.  It takes no draw and is not the last segment.
+
+    Attributes:
+        tokens: not empty; the log-probability of each is reported.
+        mass_of: also the natural logarithm of the summed probability, after the last of them, of a set named by
+            `Engine.define_set`.
+    """
+
+    tokens: tuple[int, ...]
+    mass_of: str | None = None
+
+
+Segment: TypeAlias = Forced | Choice | Free | Aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +155,16 @@ def check_request(request: Generate) -> None:
             raise ValueError("stop bytes must not be empty")
         if isinstance(segment, Choice):
             _check_choice(segment)
+        if isinstance(segment, Aside) and not segment.tokens:
+            raise ValueError("an aside needs tokens")
     first = request.segments[0] if request.segments else None
     forced = len(first.tokens) if isinstance(first, Forced) else 0
     if not 0 <= request.trunk <= forced:
         raise ValueError(f"the trunk must have 0 to {forced} tokens, those of a first forced segment")
     if not any(segment.tokens if isinstance(segment, Forced) else True for segment in request.segments):
         raise ValueError("the segments have no tokens")
+    if isinstance(request.segments[-1], Aside):
+        raise ValueError("nothing follows the aside")
     if request.trunk and request.trunk == forced and len(request.segments) == 1:
         raise ValueError("nothing is left to compute after the trunk")
     for readout in request.readouts:
@@ -173,7 +193,7 @@ def ids_of(request: Generate) -> Iterator[int]:
     """Yield every token id that a request names."""
     yield from request.prompt
     for segment in request.segments:
-        if isinstance(segment, Forced):
+        if isinstance(segment, Forced | Aside):
             yield from segment.tokens
         elif isinstance(segment, Choice):
             for option in segment.options:

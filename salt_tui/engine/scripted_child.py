@@ -140,6 +140,7 @@ class ScriptedBackend:
             build=self.build(),
             capabilities=Capabilities("vocabulary", *self._activation_shape(), vocabulary=True, forced=True, cut=True),
             identity=None,
+            end_tokens=(self._ids[END_TEXT],),
         )
 
     def vocabulary(self) -> tuple[bytes, ...]:
@@ -285,7 +286,8 @@ class ScriptedBackend:
         sequence: _Sequence
 
         def choose(distribution: Distribution) -> int:
-            return self._ids[self._scripted(sequence).text.encode()]
+            # Not what stands at `said`, which an aside has moved on.
+            return self._ids[self._scripted(sequence, reply.decided).text.encode()]
 
         try:
             reply = Reply(request, vocabulary, self._context - len(request.prompt), choose)
@@ -316,11 +318,11 @@ class ScriptedBackend:
             return Outcome(reason="length")
         if request.layers and not reply.is_walking:
             outlet.reading(self._activations(sequence, last))
-        return reply.take(*self._row(self._scripted(sequence)))
+        return reply.take(*self._row(self._scripted(sequence, sequence.said)))
 
-    def _scripted(self, sequence: _Sequence) -> ScriptedToken:
+    def _scripted(self, sequence: _Sequence, place: int) -> ScriptedToken:
         tokens = self._script.replies[sequence.scripted].tokens
-        return tokens[sequence.said] if sequence.said < len(tokens) else _END
+        return tokens[place] if place < len(tokens) else _END
 
     def _row(self, scripted: ScriptedToken) -> tuple[Logits, Distribution]:
         """Return a scripted token's place as if it had been computed; log-probabilities stand for logits."""

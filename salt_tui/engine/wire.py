@@ -26,6 +26,7 @@ from typing import Any, Literal, TypeAlias
 
 from salt_tui.engine.engine import (
     Activations,
+    AsideTaken,
     Build,
     ChatTurn,
     Chosen,
@@ -42,7 +43,7 @@ from salt_tui.engine.engine import (
     Speed,
     Token,
 )
-from salt_tui.engine.requests import Choice, Forced, Free, Generate
+from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate
 
 PIPE_BYTES = 1 << 20
 """Asked for on Linux: about 5,000 tokens may wait for a busy parent before the child has to."""
@@ -151,7 +152,9 @@ Request: TypeAlias = (
     | Cancel
 )
 Reply: TypeAlias = Build | ModelInfo | Vocabulary | TokenSequences | NextTurn | ContextInfo | Speed | Accepted | Failure
-Report: TypeAlias = LoadProgress | PromptProgress | Chosen | ReadoutTaken | Activations | SequenceEnded | TokenStep
+Report: TypeAlias = (
+    LoadProgress | PromptProgress | Chosen | AsideTaken | ReadoutTaken | Activations | SequenceEnded | TokenStep
+)
 Message: TypeAlias = Request | Reply | Report
 
 _JSON_TYPES: dict[str, type[Any]] = {
@@ -160,10 +163,10 @@ _JSON_TYPES: dict[str, type[Any]] = {
         *(DescribeBuild, LoadOptions, ListVocabulary, Encode, Tokenize, ContinueConversation, DefineSet),
         *(ContextOptions, Measure, Generate, Cancel),
         *(Build, ModelInfo, TokenSequences, NextTurn, ContextInfo, Speed, Accepted, Failure),
-        *(LoadProgress, PromptProgress, Chosen, ReadoutTaken, SequenceEnded),
+        *(LoadProgress, PromptProgress, Chosen, AsideTaken, ReadoutTaken, SequenceEnded),
     )
 }
-_TAGGED = {cls.__name__: cls for cls in (Forced, Choice, Free)}
+_TAGGED = {cls.__name__: cls for cls in (Forced, Choice, Free, Aside)}
 """Classes that stand in for each other in a field: their JSON names them."""
 
 _HEADER = struct.Struct("<IB")

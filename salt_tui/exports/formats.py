@@ -8,6 +8,7 @@ from pathlib import Path
 
 from salt_tui.exports.answers_jsonl import write_answers, write_generations
 from salt_tui.exports.atoms_csv import write_atoms
+from salt_tui.exports.branches_csv import write_branches
 from salt_tui.exports.signals_csv import write_signals
 from salt_tui.store.copying import copy_run, copy_study
 from salt_tui.store.queries import Queries
@@ -33,10 +34,16 @@ class ExportFormat:
     database: bool = False
 
 
+def _write_study_rows(queries: Queries, study: Work, path: Path) -> None:
+    """Write what a study is about: replayed texts of interventions, the signals of every other kind."""
+    kind = queries.study_record(study).record.kind
+    (write_branches if kind in {"interventions", "manual"} else write_signals)(queries, study, path)
+
+
 EXPORT_FORMATS: dict[str, ExportFormat] = {
     entry.suffix: entry
     for entry in (
-        ExportFormat(".csv", "one row per atom with the columns of atom_view", write_atoms, write_signals),
+        ExportFormat(".csv", "one row per atom with the columns of atom_view", write_atoms, _write_study_rows),
         ExportFormat(".jsonl", "one answer per line with its units and tokens", write_answers, write_generations),
         ExportFormat(
             ".db", "a database with only this run, which every command can open", copy_run, copy_study, database=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from salt_tui.engine.engine import Chosen, Token
@@ -15,6 +16,7 @@ from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.store.records import GenerationEnd, ProblemRecord, UnitRecord
 from scoring.answer_status import LEFT_OUT, answer_status
 from scoring.confidence import CONFIDENCE_FUNCTIONS
+from scoring.labels import UnitStatus
 from tasks.answer import split_reference
 from tasks.answer_form import ReferenceUnits
 from tasks.draws import derive_seed
@@ -65,23 +67,46 @@ class AnswerJob:
 
     def begin(self, output: Output, attempt: int) -> AnswerAttempt:
         """Begin to read the reply."""
-        form = form_of(self.problem)
-        reference = split_reference(form, self.problem.reference)
-        lines = [0] * max(1, len(reference.lines))
-        for line in reference.atom_lines:
-            lines[line] += 1
-        name = self.name
-        output.emit(
-            AnswerStarted(output.generation, name.task, name.position, attempt, tuple(lines), name.role, name.number)
-        )
-        answer = LiveAnswer(form, reference, self.reading.vocabulary, thinking_open=self.reading.thinking_open)
-        return AnswerAttempt(self.name, reference, answer, output, self._choice())
+        return begin_answer(self.name, self.problem, self.reading, output, attempt, choice=self._choice())
 
     def _choice(self) -> Choice | None:
         if self.problem.answer_kind != "choice":
             return None
         sampled = self.sampling.temperature > 0
         return letter_choice(self.reading.vocabulary, len(self.problem.choices), sampled=sampled)
+
+
+def begin_answer(
+    name: JobName,
+    problem: ProblemRecord,
+    reading: ReplyReading,
+    output: Output,
+    attempt: int,
+    *,
+    choice: Choice | None = None,
+    whole: bool = True,
+) -> AnswerAttempt:
+    """Announce an attempt to answer a problem and begin to read it.
+
+    Args:
+        name: of the job.
+        problem: what is asked.
+        reading: how to read the reply.
+        output: where everything goes.
+        attempt: its number.
+        choice: what the reply is chosen among; None where it is free.
+        whole: the reply is to hold the whole answer, so that what it lacks is missing.
+    """
+    form = form_of(problem)
+    reference = split_reference(form, problem.reference)
+    lines = [0] * max(1, len(reference.lines))
+    for line in reference.atom_lines:
+        lines[line] += 1
+    output.emit(
+        AnswerStarted(output.generation, name.task, name.position, attempt, tuple(lines), name.role, name.number)
+    )
+    answer = LiveAnswer(form, reference, reading.vocabulary, thinking_open=reading.thinking_open)
+    return AnswerAttempt(name, reference, answer, output, choice, whole=whole)
 
 
 class AnswerAttempt:
@@ -93,6 +118,7 @@ class AnswerAttempt:
         answer: reads the reply.
         output: where everything goes.
         choice: what the reply is chosen among; None where it is free.
+        whole: reference atoms that the reply does not reach are missing.
     """
 
     def __init__(
@@ -102,12 +128,20 @@ class AnswerAttempt:
         answer: LiveAnswer,
         output: Output,
         choice: Choice | None,
+        *,
+        whole: bool,
     ) -> None:
         self._name = name
         self._reference = reference
         self._answer = answer
         self._output = output
         self._choice = choice
+        self._whole = whole
+
+    @property
+    def atom_statuses(self) -> Mapping[int, UnitStatus]:
+        """Labels of the atoms that are complete, by index."""
+        return self._answer.atom_statuses
 
     def take(self, event: ReplyEvent) -> None:
         """Take the next token, or how a choice came out; an answer asks for nothing else."""
@@ -123,31 +157,39 @@ class AnswerAttempt:
         self._store_changes(changes)
 
     def end(self, ending: Ending) -> None:
-        """End the reply: the last units, the missing ones, the answer's status."""
-        answer, output, stop_reason = self._answer, self._output, ending.stop_reason
+        """End the reply."""
+        self.close(self.finish(ending))
+
+    def finish(self, ending: Ending) -> GenerationEnd:
+        """Add the last units and the missing ones; return what is stored at the end, with the answer's status."""
+        answer, stop_reason = self._answer, ending.stop_reason
         status = answer_status(stop_reason, answer.extraction)
-        changes = answer.finish(cut=stop_reason not in {"end", "done"}, count_missing=status not in LEFT_OUT)
+        changes = answer.finish(
+            cut=stop_reason not in {"end", "done"}, count_missing=self._whole and status not in LEFT_OUT
+        )
         # Ending changes the extraction of a reply whose last characters were ambiguous.
         status = answer_status(stop_reason, answer.extraction)
         self._store_changes(changes)
-        output.store.end_generation(
-            output.generation,
-            GenerationEnd(
-                reply=answer.reply,
-                stop_reason=stop_reason,
-                extraction=answer.extraction,
-                answer_status=status,
-                error=ending.message if stop_reason in {"failed", "context"} else None,
-                prompt_seconds=ending.prompt_seconds,
-                decode_seconds=ending.decode_seconds,
-            ),
+        return GenerationEnd(
+            reply=answer.reply,
+            stop_reason=stop_reason,
+            extraction=answer.extraction,
+            answer_status=status,
+            error=ending.message if stop_reason in {"failed", "context"} else None,
+            prompt_seconds=ending.prompt_seconds,
+            decode_seconds=ending.decode_seconds,
         )
+
+    def close(self, end: GenerationEnd) -> None:
+        """Store the end, in one transaction with all that is written before it, and announce it."""
+        answer, output = self._answer, self._output
+        output.store.end_generation(output.generation, end)
         output.emit(
             AnswerFinished(
                 generation=output.generation,
                 task=self._name.task,
                 position=self._name.position,
-                answer_status=status,
+                answer_status=end.answer_status or "",
                 correct=answer.correct_atoms,
                 generated=answer.generated_atoms,
                 reference=len(self._reference.atoms),

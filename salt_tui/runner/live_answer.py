@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from salt_tui.engine.engine import Token
 from salt_tui.store.records import TokenRecord, UnitKind, UnitRecord
 from scoring.confidence import CONFIDENCE_FUNCTIONS, unit_confidences
-from scoring.labels import label_unit
+from scoring.labels import UnitStatus, label_unit
 from tasks.answer import AnswerChanges, AnswerParser, AnswerUnit
 from tasks.answer_form import AnswerForm, ReferenceUnits
 
@@ -56,7 +57,7 @@ class LiveAnswer:
         self._log_probabilities: list[float] = []
         self._entropies: list[float] = []
         self._generated: dict[UnitKind, set[int]] = {kind: set() for kind in UNIT_KINDS}
-        self._correct_atoms = 0
+        self._atom_statuses: dict[int, UnitStatus] = {}
 
     @property
     def reply(self) -> bytes:
@@ -86,7 +87,12 @@ class LiveAnswer:
     @property
     def correct_atoms(self) -> int:
         """Those of them that are right."""
-        return self._correct_atoms
+        return sum(status == "correct" for status in self._atom_statuses.values())
+
+    @property
+    def atom_statuses(self) -> Mapping[int, UnitStatus]:
+        """Labels of the atoms completed in the present revision, by index."""
+        return self._atom_statuses
 
     def add(self, token: Token) -> tuple[TokenRecord, ScoredChanges]:
         """Take the next token; an end-of-generation token adds statistics and no text."""
@@ -130,7 +136,7 @@ class LiveAnswer:
     def _scored(self, changes: AnswerChanges) -> ScoredChanges:
         if changes.withdrawn:
             self._generated = {kind: set() for kind in UNIT_KINDS}
-            self._correct_atoms = 0
+            self._atom_statuses.clear()
         return ScoredChanges(changes.withdrawn, tuple(self._score(unit) for unit in changes.units))
 
     def _score(self, unit: AnswerUnit) -> UnitRecord:
@@ -141,7 +147,8 @@ class LiveAnswer:
             text = reference
         status = label_unit(text, reference)
         self._generated[unit.kind].add(unit.index)
-        self._correct_atoms += unit.kind == "atom" and status == "correct"
+        if unit.kind == "atom":
+            self._atom_statuses[unit.index] = status
         first, last, members = self._token_range(unit.start, unit.end)
         values = unit_confidences(
             [self._log_probabilities[member] for member in members],

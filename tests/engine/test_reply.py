@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 
 from salt_tui.engine.choices import choose_option
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import Activations, Chosen, PromptProgress, ReadoutTaken, SequenceEnded, StopReason, Token
+from salt_tui.engine.engine import (
+    Activations,
+    AsideTaken,
+    Chosen,
+    PromptProgress,
+    ReadoutTaken,
+    SequenceEnded,
+    StopReason,
+    Token,
+)
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.reply import Vocabulary
-from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout, Sampling, Segment, check_request
+from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate, Readout, Sampling, Segment, check_request
 from tests.engine.test_decoding import END, PIECES, VOCABULARY, ListStreams, Recorder
 
 PROMPT = tuple(range(1, 8))
@@ -87,6 +96,28 @@ def test_a_choice_needs_room_for_its_longest_option() -> None:
         outlet = play((Choice(OPTIONS),), ListStreams(context=len(PROMPT) + room))
         assert end(outlet) == reason
         assert bool(outlet.answer(0)) is (reason == "done")
+
+
+def test_an_aside_is_reported_and_leaves_no_trace() -> None:
+    tokens = (5, 7, 8)
+    segments: tuple[Segment, ...] = (Forced((2,)), Aside(tokens, "few"), Aside((4,)), Free(4))
+    for sampling in (Sampling(), Sampling(temperature=1.3, seed=3)):
+        outlet = play(segments, sampling=sampling)
+        first, second = [event for event in outlet.events if isinstance(event, AsideTaken)]
+        rows = [log_probabilities_after((2, *tokens[:place])) for place in range(4)]
+        assert first.log_probabilities == pytest.approx([rows[i][token] for i, token in enumerate(tokens)], abs=1e-5)
+        assert first.log_mass == pytest.approx(np.log(np.exp(rows[3][[2, 5, 9]]).sum()), abs=1e-5)
+        assert (first.position, second.position, second.log_mass) == (1, 1, None)
+        assert second.log_probabilities == pytest.approx([rows[0][4]], abs=1e-5)
+        assert outlet.answer(0) == play((Forced((2,)), Free(4)), sampling=sampling).answer(0)
+
+
+def test_an_aside_needs_room_a_known_set_and_streams_that_can_be_cut() -> None:
+    segments = (Forced((2,)), Aside((5, 7)), Free(1))
+    assert end(play(segments, ListStreams(context=len(PROMPT) + 2))) == "context"
+    assert end(play(segments, ListStreams(context=len(PROMPT) + 3))) == "length"
+    assert end(play(segments, ListStreams(can_cut=False))) == "failed"
+    assert end(play((Aside((5,), "unknown"), Free(1)))) == "failed"
 
 
 def test_choices_walk_beside_each_other() -> None:
@@ -238,6 +269,8 @@ GOOD = Generate(1, (1, 2), 1, (Forced((1, 2)), Choice(((1,), (2, 3))), Free(2, (
         {"segments": (Choice(((1,), (1, 2))),), "trunk": 0},
         {"segments": (Choice(((1, 2), (3,), (1, 2))),), "trunk": 0},
         {"segments": (Choice(((1,), (2,)), (1,)),), "trunk": 0},
+        {"segments": (Aside(()), Free(1)), "trunk": 0},
+        {"segments": (Free(1), Aside((1,))), "trunk": 0},
         {"trunk": 3},
         {"readouts": (Readout(0, (1,)),)},
         {"readouts": (Readout(1),)},

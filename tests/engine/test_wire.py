@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from salt_tui.engine import wire
 from salt_tui.engine.engine import (
     Activations,
+    AsideTaken,
     Build,
     Capabilities,
     ChatTurn,
@@ -29,7 +30,7 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Token,
 )
-from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout, Sampling
+from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate, Readout, Sampling
 
 pytestmark = pytest.mark.quick
 
@@ -45,7 +46,18 @@ MESSAGES: list[wire.Message] = [
     Generate(2**40, (1, 2, 3), 2, (Forced((7,)), Free(10)), Sampling(0.5, 3, 0.9, 0.1, 2**63)),
     Generate(1, (), 0, (Free(1),)),
     Generate(
-        *(1, (1,), 0, (Forced((1, 2)), Choice(((1,), (2, 3)), (0, 0), True), Free(3, (b"\n\xff", b"x")), Forced(()))),
+        *(
+            1,
+            (1,),
+            0,
+            (
+                Forced((1, 2)),
+                Choice(((1,), (2, 3)), (0, 0), True),
+                Free(3, (b"\n\xff", b"x")),
+                Aside((1,), "w"),
+                Forced(()),
+            ),
+        ),
         readouts=(Readout(4, (1, 2), True, "words"), Readout(5, (7,))),
         layers=(0, 3),
         trunk=2,
@@ -54,6 +66,8 @@ MESSAGES: list[wire.Message] = [
     NextTurn(1, (3, 4)),
     wire.DefineSet("words", (1, 2)),
     wire.Accepted(),
+    AsideTaken(1, 2, (-0.5, -math.inf), -1.5),
+    AsideTaken(1, 2, (-0.5,), None),
     Chosen(1, 2, (-0.5, -math.inf), 0),
     ReadoutTaken(1, 2, (-0.5,), None, -math.inf),
     ReadoutTaken(1, 2, (), -0.1, None),
@@ -79,6 +93,7 @@ MESSAGES: list[wire.Message] = [
         BUILD,
         Capabilities("top_k", 1, 2, True, False, True),
         "x",
+        (3, 7),
     ),
     wire.TokenSequences(((1, 2), ())),
     ContextInfo(4, 64, 512, 256, 2, 31, True, "f16", "f16", Exactness({"slots": math.inf}, False)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from salt_tui.engine.engine import Capabilities, Engine
+from salt_tui.engine.engine import Capabilities, Engine, ModelInfo
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.jobs import Job
 from salt_tui.runner.plan import RunPlan
@@ -55,6 +55,7 @@ class StudySetting:
         answers: that the study covers, in the order of the run's plan.
         queries: of the file; what else is stored of these answers.
         engine: the model is loaded, its context is not open: it renders turns and tokenises.
+        info: of this model.
         reading: how replies of this model are read.
     """
 
@@ -63,6 +64,7 @@ class StudySetting:
     answers: tuple[CoveredAnswer, ...]
     queries: Queries
     engine: Engine
+    info: ModelInfo
     reading: ReplyReading
 
 
@@ -97,6 +99,7 @@ class StudyKind:
         signals: what the finished study says about answers, in batches; it only reads.  A signal's name is an entry of
             `scoring.signals`.
         result: what else it found, from what is stored so far.
+        announce: one line that says before anything is computed what the jobs will cost.
     """
 
     name: KindName
@@ -108,6 +111,7 @@ class StudyKind:
     grows_context: bool
     signals: Callable[[Queries, StoredStudy, StudyPlan], Iterator[Sequence[SignalRecord]]]
     result: Callable[[Queries, StoredStudy, StudyPlan], StudyResult]
+    announce: Callable[[StudySetting, Sequence[Job]], str] | None = None
 
     def complete(self, given: Mapping[str, Any]) -> Options:
         """Return the values of all options, defaults where nothing is given, checked.

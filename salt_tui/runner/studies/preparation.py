@@ -10,10 +10,10 @@ from pathlib import Path
 
 from salt_tui.engine.engine import Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
-from salt_tui.engine.requests import Forced, Free, Generate, Segment
+from salt_tui.engine.requests import Aside, Forced, Free, Generate, Segment
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.answering import ReplyReading
-from salt_tui.runner.events import ModelLoading, RunStarted, TaskProgress
+from salt_tui.runner.events import ModelLoading, Notice, RunStarted, TaskProgress
 from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Emit, Job
 from salt_tui.runner.loop import ReadyWork
@@ -127,7 +127,7 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
         raise UsageError(f"-c {request.context}: a study has at least the context of its run, {least} tokens")
     with _engine_and_store(subject, database, log) as (store, engine, resolved):
         loaded = _load_as_the_run(engine, resolved, subject, kind, request.threads, emit)
-        jobs = _jobs(kind, options, subject, loaded, database)
+        jobs = _jobs(kind, options, subject, loaded, database, emit)
         needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
         context = max(subject.plan.context, needed, request.context or 0)
         model, provenance = _open_as_the_run(loaded, subject, jobs, context)
@@ -242,6 +242,8 @@ def tokens_of(request: Generate) -> int:
 def _tokens_of_segment(segment: Segment) -> int:
     if isinstance(segment, Free):
         return segment.max_tokens
+    if isinstance(segment, Aside):
+        return 0  # cut back before the reply goes on, which takes at least as many
     return len(segment.tokens) if isinstance(segment, Forced) else max(map(len, segment.options))
 
 
@@ -297,10 +299,23 @@ def _load_as_the_run(
     return _LoadedStudy(resolved.name, engine, options, again)
 
 
-def _jobs(kind: StudyKind, options: Options, subject: _Subject, loaded: _LoadedStudy, database: Path) -> Sequence[Job]:
-    reading = ReplyReading(loaded.engine.vocabulary(), loaded.again.info.thinking_open)
+def _jobs(
+    kind: StudyKind,
+    options: Options,
+    subject: _Subject,
+    loaded: _LoadedStudy,
+    database: Path,
+    announce: Emit | None = None,
+) -> Sequence[Job]:
+    """Make the jobs; of a new study also say what they will cost."""
+    engine, info = loaded.engine, loaded.again.info
+    reading = ReplyReading(engine.vocabulary(), info.thinking_open)
     with open_queries(database) as queries:
-        return kind.jobs(StudySetting(options, subject.plan, subject.answers, queries, loaded.engine, reading))
+        setting = StudySetting(options, subject.plan, subject.answers, queries, engine, info, reading)
+        jobs = kind.jobs(setting)
+        if announce is not None and kind.announce is not None:
+            announce(Notice(kind.announce(setting, jobs)))
+    return jobs
 
 
 def _open_as_the_run(

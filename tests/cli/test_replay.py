@@ -1,0 +1,175 @@
+"""`replay` as a user calls it: numbers, files, resuming after a kill, exactness on a real model."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from salt_tui.cli import run_command_line
+from salt_tui.engine.models import load_registry, resolve_model
+from tests.conftest import ScriptedModel
+
+TASK = "dna_translation"
+DESIGN = (
+    "SELECT task, position, target, variant, direction, edits, treatment_global, treatment_local, length,"
+    " correct_before, correct_before_local, outcome, log_probability_reference, reason FROM intervention"
+    " JOIN generation ON generation.id = intervention.generation JOIN problem ON problem.id = generation.problem"
+    " ORDER BY 1, 2, generation.number"
+)
+TOKENS = (
+    "SELECT position, parent, number, token.position, token.id, log_probability, entropy, forced FROM token"
+    " JOIN generation ON generation.id = token.generation JOIN problem ON problem.id = generation.problem"
+    " WHERE role = 'branch' ORDER BY 1, 3, 4"
+).replace("SELECT position", "SELECT problem.position")
+
+
+def rows(database: Path, query: str) -> list[tuple[object, ...]]:
+    with sqlite3.connect(database) as connection:
+        return connection.execute(query).fetchall()
+
+
+def make_run(model: Path | str, database: Path, *more: str, difficulty: str = "medium", limit: int = 2) -> None:
+    assert run_command_line(
+        ["run", "-m", str(model), "--tasks", TASK, "--difficulty", difficulty, "--limit", str(limit), "--seed", "1",
+         "--db", str(database), "--display", "none", *more]
+    ) == 0  # fmt: skip
+
+
+def replay(database: Path, *more: str) -> list[str]:
+    return ["replay", "latest", "--targets", "2", "--variants", "3", "--db", str(database), "--display", "none", *more]
+
+
+@pytest.fixture
+def medium(scripted_model: ScriptedModel) -> Path:
+    return scripted_model(TASK, limit=2, difficulty="medium")
+
+
+def test_replay_stores_designs_and_says_what_they_give(
+    medium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(medium, database)
+    capsys.readouterr()
+    assert run_command_line(replay(database, "--json")) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {name: data[name] for name in ("study", "kind", "state", "jobs", "done", "baseline_identical")} == {
+        "study": "1.1", "kind": "interventions", "state": "finished", "jobs": 16, "done": 16,
+        "baseline_identical": True,
+    }  # fmt: skip
+    assert len(data["rows"]) == 16
+    assert [row["direction"] for row in data["rows"][:2]] == ["baseline", "correction"]
+    assert all(row["target"] >= 11 and row["length"] == row["target"] - 1 for row in data["rows"])
+    assert all(row["outcome"] in (0, 1) and 0 <= row["probability_gold"] <= 1 for row in data["rows"])
+    shapes = {(one["outcome"], one["treatment"], one["adjusted"]) for one in data["contrasts"]}
+    assert len(shapes) == len(data["contrasts"]) == 8
+    assert {(one["outcome"], one["controlled"]) for one in data["length"]} == {
+        (outcome, controlled) for outcome in ("outcome", "probability") for controlled in (True, False)
+    }
+    assert {curve["kind"] for curve in data["curves"]} == {"global", "local", "length"}
+    for command in (["report", "1.1"], ["resume", "1.1"]):
+        assert run_command_line([*command, "--db", str(database)]) == 0
+        text = capsys.readouterr().out
+        assert "All 4 unchanged replays gave the stored answer again, bit for bit." in text
+        assert "problems are too few for an interval (2, from 10 on there is one)" in " ".join(text.split())
+    # The branch holds the whole text before its target, edited atoms included, and opens like an answer.
+    assert run_command_line(["show", "1.1", f"{TASK}:1", "--db", str(database)]) == 0
+    assert "branch 8 of answer 1 of dna_translation" in capsys.readouterr().out
+
+
+def test_an_edit_replaces_the_tokens_of_its_atom_and_keeps_all_others(medium: Path, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    make_run(medium, database)
+    assert run_command_line(replay(database)) == 0
+    (answer, branch, target, edits), *_ = [
+        row
+        for row in rows(database, "SELECT answer, generation, target, edits FROM intervention WHERE edits <> '[]'")
+        if json.loads(row[3])[0][0] < 5
+    ]
+    new = dict(json.loads(str(edits)))
+    said, replayed = (
+        [text for (text,) in rows(database, f"SELECT text FROM unit WHERE generation = {one} AND kind = 'atom'"
+                                            f" AND \"index\" < {target} ORDER BY \"index\"")]
+        for one in (answer, branch)
+    )  # fmt: skip
+    assert replayed == [new.get(index, text) for index, text in enumerate(said)]
+    forced = rows(database, f"SELECT count(*) FROM token WHERE generation = {branch} AND NOT forced")
+    assert forced > [(0,)]
+    assert rows(database, f"SELECT count(*) FROM unit WHERE generation = {branch} AND status = 'missing'") == [(0,)]
+
+
+def test_a_killed_experiment_gives_the_same_numbers_after_resuming(
+    scripted_model: ScriptedModel, tmp_path: Path
+) -> None:
+    model = scripted_model(TASK, limit=2, difficulty="medium", seconds_per_step=0.01)
+    whole, killed = tmp_path / "whole.db", tmp_path / "killed.db"
+    for database in (whole, killed):
+        make_run(model, database)
+    assert run_command_line(replay(whole)) == 0
+    process = subprocess.Popen([sys.executable, "-m", "salt_tui", *replay(killed)])
+    while rows(killed, "SELECT count(*) FROM intervention") < [(5,)]:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    half = rows(killed, "SELECT count(*) FROM intervention JOIN generation ON id = generation WHERE ended_at IS NULL")
+    assert half == [(0,)]
+    assert run_command_line(["resume", "latest", "--db", str(killed), "--display", "none"]) == 0
+    assert rows(killed, "SELECT state, exact FROM study") == [("finished", 1)]
+    assert rows(killed, DESIGN) == rows(whole, DESIGN)
+    assert rows(killed, TOKENS) == rows(whole, TOKENS)
+    assert len(rows(whole, DESIGN)) == 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dose", "0,2"], "--dose 0,2: shares between 0 and 1"),
+        (["--dose", "0"], "--dose 0: shares between 0 and 1, at least one above 0"),
+        (["--dose", "a"], "--dose a: shares between 0 and 1, separated by commas"),
+        (["--answers", "0"], "--answers 0: at least 1"),
+        ([], "nothing can be replayed: a target needs 10 atoms before it (2 answers with fewer than 11 atoms)"),
+    ],
+)
+def test_what_cannot_be_replayed_is_one_line(
+    scripted_model: ScriptedModel,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(scripted_model(TASK, limit=2), database, difficulty="trivial")
+    capsys.readouterr()
+    assert run_command_line(replay(database, *arguments)) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert rows(database, "SELECT count(*) FROM study") == [(0,)]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("temperature", ["0", "0.9"])
+def test_the_unchanged_replay_of_every_answer_is_the_stored_one_bit_for_bit(
+    temperature: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    model = resolve_model("nano", load_registry()).path
+    make_run(model, database, "-np", "4", "--temp", temperature, "--sampler-seed", "3", limit=4)
+    capsys.readouterr()
+    assert run_command_line([*replay(database, "--json"), "--answers", "4", "--targets", "3"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["baseline_identical"] is True
+    assert data["baselines"]["replays"] >= 9
+    # An edit that changes nothing that matters would leave P(gold) where it was; these change it.
+    golds = {row["probability_gold"] for row in data["rows"]}
+    assert len(golds) > len(data["rows"]) / 2
+    # P(gold) and Y agree where the model is sure, greedy or not.
+    sure = [row for row in data["rows"] if row["probability_gold"] > 0.999]
+    assert all(row["outcome"] == 1 for row in sure)

@@ -1,0 +1,96 @@
+"""What interventions are said to have found: no more than intervals and numbers of problems allow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from salt_tui.measure.interventions import BaselineCheck, InterventionFindings, OutcomeFindings, TaskFindings
+from salt_tui.reports.intervention_tables import interventions_lines, interventions_sentences
+from salt_tui.reports.interventions_json import interventions_data
+from scoring.interventions import OUTCOMES, InterventionTable
+from scoring.interventions_contrasts import contrasts
+from scoring.interventions_length import length_responses
+from tasks.registry import get_task
+from tests.scoring.simulated_interventions import EDITS, LENGTH, Rule, simulated_rows
+
+pytestmark = pytest.mark.quick
+
+DRAWS = 60
+NOTHING = Rule(floor=0.5, fall=0.0, scale=1.0, global_effect=0.0, local_effect=0.0)
+
+
+def findings(rule: Rule, task: str = "dna_translation", problems: int = 20, seed: int = 1) -> InterventionFindings:
+    rows = [replace(row, probability=float(row.outcome)) for row in simulated_rows(seed, rule, problems, 6, 6)]
+    outcomes = {}
+    for outcome in OUTCOMES:
+        table = InterventionTable.from_rows(rows, outcome)
+        baseline = float(table.outcome[table.baseline].mean())
+        outcomes[outcome] = OutcomeFindings(
+            outcome, baseline, contrasts(table, DRAWS), length_responses(table, outcome, DRAWS)
+        )
+    caveat = get_task(task).dependence.intervention_caveat
+    found = TaskFindings(task, caveat, 1, problems, problems * 6, len(rows), 3, {"no room": 2}, outcomes)
+    return InterventionFindings(("study 1.1",), BaselineCheck(9, True, 0, 0.0), (found,), ())
+
+
+def text(found: InterventionFindings) -> str:
+    return " ".join(interventions_sentences(found))
+
+
+def test_an_effect_that_is_there_is_said_with_interval_and_problems() -> None:
+    said = text(findings(replace(EDITS, global_effect=0.5, local_effect=0.3), problems=40))
+    assert "the correctness of the whole prefix matters: +" in said
+    assert "40 problems" in said
+    assert "whether an atom made wrong hurts more than one made right helps cannot be told" in said
+
+
+def test_without_an_effect_nothing_is_concluded() -> None:
+    said = text(findings(NOTHING))
+    assert "matters" not in said
+    assert said.count("has no clear effect") == 2
+    assert "no clear change" in said
+
+
+def test_a_fall_with_length_is_called_an_association() -> None:
+    said = text(findings(LENGTH, problems=40))
+    assert "the chance falls by" in said
+    assert "Length was not varied: an association, not an effect." in said
+
+
+def test_few_problems_give_no_conclusion() -> None:
+    found = findings(EDITS, problems=9)
+    assert "nothing is concluded" in text(found)
+    assert "matters" not in text(found)
+    assert not any("by length:" in line for line in interventions_lines(found, 80))
+
+
+@pytest.mark.parametrize("task", ["maze", "first_order_logic", "words_collection"])
+def test_a_caveat_stands_in_every_table_and_in_the_sentences(task: str) -> None:
+    found = findings(EDITS, task)
+    caveat = get_task(task).dependence.intervention_caveat
+    assert caveat
+    words = " ".join(" ".join(interventions_lines(found, 200)).split())
+    assert words.count(caveat) == 1 + 6
+    assert interventions_data(found)["tasks"][task]["caveat"] == caveat
+
+
+def test_lines_fit_and_name_what_was_left_out_and_whether_the_replays_were_exact() -> None:
+    found = findings(EDITS)
+    lines = list(interventions_lines(found, 80))
+    assert max(map(len, lines)) <= 80
+    words = " ".join(lines)
+    assert "All 9 unchanged replays gave the stored answer again, bit for bit." in words
+    assert "2 replays are left out: no room" in words
+    assert "in 3 replays no atom was written" in words
+    inexact = replace(found, check=BaselineCheck(9, False, 2, 0.25))
+    assert "warning: 2 of 9 unchanged replays differ" in " ".join(interventions_lines(inexact, 200))
+
+
+def test_json_has_a_reason_for_everything_undefined() -> None:
+    data = interventions_data(findings(EDITS, problems=9))
+    for record in (*data["contrasts"], *data["length"]):
+        missing = {name for name, value in record.items() if value is None and name != "note"}
+        named = {name.removesuffix("_interval") for name in record["reasons"]}
+        assert {name.removesuffix("_interval") for name in missing} <= named
