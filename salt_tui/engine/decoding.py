@@ -13,7 +13,7 @@ Every number of a sequence depends on its prompt, its cut and the shape of the c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +29,7 @@ from salt_tui.engine.streams import DecodeError, Streams, Vectors
 from salt_tui.engine.trunks import Beginning, Trunks, chunk_start
 
 _DUMMY = 0
+_NO_NUMBERS = "the model's logits are not numbers, so there are no probabilities"
 
 
 @dataclass(slots=True)
@@ -308,6 +309,34 @@ class Decoder:
             vectors: returns the activations that belong to a row, None where none are taken.
             outlet: takes what happens.
         """
+        sequences = [self._running(slot) for slot in slots]
+        heard: Sequence[int] = range(len(slots))
+        if not all(sequence.kept for sequence in sequences):
+            heard, rows = self._pass_beginnings(slots, rows, vectors)
+        tokens: list[Token] = []
+        over: list[tuple[int, StopReason, str | None]] = []
+        for number, logits, distribution in zip(heard, rows, self._statistics.of(rows), strict=True):
+            if distribution is None:
+                over.append((slots[number], "failed", _NO_NUMBERS))
+                continue
+            sequence = sequences[number]
+            if sequence.request.layers and not sequence.reply.is_walking:
+                outlet.reading(self._activations(sequence, vectors(number)))
+            outcome = sequence.reply.take(logits, distribution)
+            for reading in outcome.readings:
+                outlet.reading(reading)
+            if outcome.token is not None:
+                tokens.append(outcome.token)
+            if outcome.reason is not None:
+                over.append((slots[number], outcome.reason, outcome.message))
+        outlet.tokens(tokens)
+        for slot, reason, message in over:
+            self._end(slot, reason, outlet, message)
+
+    def _pass_beginnings(
+        self, slots: list[int], rows: Logits, vectors: Callable[[int], Vectors | None]
+    ) -> tuple[Sequence[int], Logits]:
+        """Walk on inside trunks, keep what is complete; return the places of the others and their rows."""
         heard: list[int] = []
         for number, slot in enumerate(slots):
             sequence = self._running(slot)
@@ -317,28 +346,7 @@ class Decoder:
             heard.append(number)
             if not sequence.kept:
                 self._keep(slot, sequence, rows[number], vectors(number))
-        if len(heard) < len(slots):
-            rows = rows[heard]
-        tokens: list[Token] = []
-        over: list[tuple[int, StopReason, str | None]] = []
-        for number, logits, distribution in zip(heard, rows, self._statistics.of(rows), strict=True):
-            slot = slots[number]
-            if distribution is None:
-                over.append((slot, "failed", "the model's logits are not numbers, so there are no probabilities"))
-                continue
-            sequence = self._running(slot)
-            if sequence.request.layers and not sequence.reply.is_walking:
-                outlet.reading(self._activations(sequence, vectors(number)))
-            outcome = sequence.reply.take(logits, distribution)
-            for reading in outcome.readings:
-                outlet.reading(reading)
-            if outcome.token is not None:
-                tokens.append(outcome.token)
-            if outcome.reason is not None:
-                over.append((slot, outcome.reason, outcome.message))
-        outlet.tokens(tokens)
-        for slot, reason, message in over:
-            self._end(slot, reason, outlet, message)
+        return heard, rows if len(heard) == len(slots) else rows[heard]
 
     def _activations(self, sequence: _Sequence, vectors: Vectors | None) -> Activations:
         """Select the layers that a sequence asks for; all of them are taken, as was checked when it entered."""
