@@ -6,7 +6,6 @@ Imports are inside the commands: importing numpy alone would double the time of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,18 @@ from typer.main import get_command, get_group
 
 import salt_tui
 from salt_tui.commands.failures import DONE, USAGE, report_failure
+from salt_tui.commands.options import (
+    ComparisonFormat,
+    Database,
+    DisplayMode,
+    DisplayOption,
+    FlashAttention,
+    JsonOption,
+    ReportedArgument,
+    ReportFormat,
+    UnitChoice,
+    WorkArgument,
+)
 from salt_tui.commands.standard_streams import finish_output
 
 app = typer.Typer(
@@ -32,61 +43,6 @@ app.add_typer(tasks_app, name="tasks", help="The tasks: list them, show a proble
 study_app = typer.Typer()
 app.add_typer(study_app, name="study", help="Further work on a stored run, such as more samples of each problem.")
 app.add_typer(models_app, name="models", help="The models of models.toml: what is there, and how to get the rest.")
-
-
-class DisplayMode(StrEnum):
-    """How a run reports while it works."""
-
-    APP = "app"
-    RICH = "rich"
-    PLAIN = "plain"
-    NONE = "none"
-
-
-class ReportFormat(StrEnum):
-    """How a report is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MD = "md"
-    LATEX = "latex"
-
-
-class ComparisonFormat(StrEnum):
-    """How a comparison is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MD = "md"
-    LATEX = "latex"
-    HTML = "html"
-
-
-class UnitChoice(StrEnum):
-    """What is labelled."""
-
-    ATOM = "atom"
-    LINE = "line"
-    GENERATION = "generation"
-
-
-class FlashAttention(StrEnum):
-    """Values of ``-fa``."""
-
-    AUTO = "auto"
-    ON = "on"
-    OFF = "off"
-
-
-Database = Annotated[Path | None, typer.Option("--db", help="SQLite file; default: SALT_TUI_DB or the data folder.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout and nothing else.")]
-DisplayOption = Annotated[DisplayMode | None, typer.Option("--display", help="Default: rich on a terminal.")]
-ReportedArgument = Annotated[str, typer.Argument(metavar="[RUN|RUN.K|latest]", help="A run, or a study of it.")]
-WorkArgument = Annotated[
-    str, typer.Argument(metavar="[RUN|RUN.K|latest]", help="A run, or a study of it; latest: the newest unfinished.")
-]
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
