@@ -240,7 +240,8 @@ def test_an_unknown_home_folder_in_the_users_models_names_the_table(
 def test_what_the_app_would_drop_is_refused(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], named: str
 ) -> None:
-    monkeypatch.setattr("salt_tui.app.launch.open_app", lambda *arguments, **more: 0)
+    for opens in ("open_app", "open_on_stored_run"):
+        monkeypatch.setattr(f"salt_tui.app.launch.{opens}", lambda *arguments, **more: 0)
     assert run_command_line([arguments[0], "--display", "app"]) == 0
     code, line, output = outcome(capsys, *arguments, "--display", "app")
     assert (code, output) == (2, "")
