@@ -105,6 +105,11 @@ class GenerationQueries(Reader):
         pieces = self._pieces(generation, {name for name in names if isinstance(name, int)})
         return [_stored_token(record, pieces) for record in records]
 
+    def token_ids(self, generation: int) -> tuple[int, ...]:
+        """Return the ids of the tokens of a generation, in order; empty where the engine gave none for some."""
+        rows = self._rows("SELECT id FROM token WHERE generation = ? ORDER BY position", (generation,))
+        return () if any(row[0] is None for row in rows) else tuple(row[0] for row in rows)
+
     def prompt_bytes(self, generation: int) -> bytes | None:
         """Return the text of a prompt, the template's marks spelled out; None where the engine gave no ids."""
         prompt = self.prompt(generation)
