@@ -6,6 +6,7 @@ Imports are inside the commands: importing numpy alone would double the time of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -107,7 +108,9 @@ def open_screens(
 
 @app.command()
 def run(
-    model: Annotated[str, typer.Option("-m", "--model", help="Name from models.toml or path to a GGUF.")] = "smollm2",
+    models: Annotated[
+        list[str] | None, typer.Option("-m", "--model", help="Name from models.toml or path to a GGUF; repeatable.")
+    ] = None,
     tasks: Annotated[str, typer.Option("--tasks", help="Names joined by commas, or all.")] = "all",
     difficulty: Annotated[str, typer.Option("--difficulty", help="trivial, easy, medium, hard or paper.")] = "easy",
     limit: Annotated[int, typer.Option("--limit", help="Problems per task.")] = 20,
@@ -137,17 +140,22 @@ def run(
     flash_attention: Annotated[FlashAttention, typer.Option("-fa", help="Flash attention.")] = FlashAttention.AUTO,
     key_type: Annotated[str, typer.Option("-ctk", help="Type of the KV cache's keys.")] = "f16",
     value_type: Annotated[str, typer.Option("-ctv", help="Type of the KV cache's values.")] = "f16",
+    repeat: Annotated[int, typer.Option("--repeat", help="Runs with one sampler seed after the other.")] = 1,
+    fail_under: Annotated[
+        list[str] | None, typer.Option("--fail-under", help="NAME=NUMBER, such as precision=.4: exit 1 below it.")
+    ] = None,
     database: Database = None,
     display: DisplayOption = None,
     json_output: JsonOption = False,
 ) -> int:
-    """Evaluate a model: ask, decode, score every atom, store it."""
-    from salt_tui.commands.run import run_new
+    """Evaluate models: ask, decode, score every atom, store it."""
+    from salt_tui.commands.run import repeated, run_new
     from salt_tui.runner.plan import SamplingPlan
     from salt_tui.runner.request import EngineOptions, RunRequest, read_gpu_layers
 
+    first, *others = models or ["smollm2"]
     request = RunRequest(
-        model=model,
+        model=first,
         tasks=tuple(name.strip() for name in tasks.split(",") if name.strip()),
         difficulty=difficulty,
         limit=limit,
@@ -171,11 +179,20 @@ def run(
         ),
     )
     if display is DisplayMode.APP:
-        _refuse_in_app({"--json": json_output})
+        _refuse_in_app(
+            {
+                "several -m": bool(others),
+                "--repeat": repeat > 1,
+                "--fail-under": bool(fail_under),
+                "--json": json_output,
+            }
+        )
         from salt_tui.app.launch import open_app
 
         return open_app(database, lambda desk: desk.runs.begin(request))
-    return run_new(request, database, display.value if display else None, json_output=json_output)
+    requests = [one for name in (first, *others) for one in repeated(replace(request, model=name), repeat)]
+    shown = display.value if display else None
+    return run_new(requests, database, shown, json_output=json_output, fail_under=fail_under or ())
 
 
 @app.command(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from salt_tui.measure.run_report import RATES, RunReport, TaskReport
+from salt_tui.measure.spread import Spread
 from salt_tui.reports.cells import is_partial, mean_cell
 from salt_tui.reports.question_tables import MEAN
-from salt_tui.reports.text_tables import PARTIAL, TextTable, value_text
+from salt_tui.reports.text_tables import PARTIAL, TextTable, number, value_text
 from salt_tui.visible_text import visible
 from scoring.confidence import HEADLINE_FUNCTION
 
@@ -51,6 +54,16 @@ def summary_notes(report: RunReport) -> list[str]:
     )
     notes.extend(warnings(report))
     return notes
+
+
+def spread_table(model: str, spread: Mapping[str, Spread]) -> TextTable:
+    """Return how far the repeats of one model spread."""
+    rows = tuple(
+        (_HEADS[rate], str(found.runs), *map(number, (found.mean, found.deviation, found.lowest, found.highest)))
+        for rate, found in spread.items()
+    )
+    heads = ("", "runs", "mean", "± between runs", "lowest", "highest")
+    return TextTable(f"{visible(model)}: spread between runs with other sampler seeds", heads, rows)
 
 
 def warnings(report: RunReport) -> list[str]:
