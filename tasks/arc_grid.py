@@ -50,6 +50,7 @@ class ArcGrid(Task):
 
     name: ClassVar[str] = "arc_grid"
     title: ClassVar[str] = "ARC grids"
+    answer_is_grid = True
     description: ClassVar[str] = "find the rule behind pairs of grids and apply it to another grid"
     prompt_version: ClassVar[int] = 1
     parameters: ClassVar[tuple[Parameter, ...]] = (

@@ -31,6 +31,7 @@ class KroneckerProduct(Task):
 
     name: ClassVar[str] = "kronecker_product"
     title: ClassVar[str] = "Kronecker Product"
+    answer_is_grid = True
     description: ClassVar[str] = "compute the Kronecker product of two integer matrices"
     prompt_version: ClassVar[int] = 1
     parameters: ClassVar[tuple[Parameter, ...]] = (

@@ -38,6 +38,7 @@ class MatrixMultiplication(Task):
 
     name = "matrix_multiplication"
     title = "Matrix multiplication"
+    answer_is_grid = True
     description = "the product of two integer matrices, row by row"
     prompt_version = 1
     parameters: ClassVar[tuple[Parameter, ...]] = (

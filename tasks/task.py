@@ -128,6 +128,8 @@ class Task(ABC):
         levels: a full set of parameter values for each name of `DIFFICULTIES`.
         example_level: the level that worked examples are drawn at, for each level.
         release_names: names of the task in the published release's files.
+        answer_is_grid: whether the lines of an answer are the rows of one table; screens then put them under each
+            other.
     """
 
     name: ClassVar[str]
@@ -144,6 +146,7 @@ class Task(ABC):
         "paper": "easy",
     }
     release_names: ClassVar[tuple[str, ...]] = ()
+    answer_is_grid: ClassVar[bool] = False
     dependence: ClassVar[Dependence]
 
     def example_parameters(self, difficulty: str) -> Parameters:

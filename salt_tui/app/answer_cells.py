@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.app.row_flow import row_starts
+from salt_tui.app.row_flow import Flow
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.labels import UNIT_STATUSES
 
@@ -36,7 +36,7 @@ class UnitCells:
         kind: one of `KINDS`.
     """
 
-    __slots__ = ("_one_line", "_starts", "_starts_of", "lengths", "lines", "statuses", "texts", "values")
+    __slots__ = ("_flow", "_flow_of", "_one_line", "lengths", "lines", "statuses", "texts", "values")
 
     def __init__(self, kind: str) -> None:
         """Start without units."""
@@ -46,8 +46,8 @@ class UnitCells:
         self.values = array("d")
         self.texts: list[tuple[str | None, str | None]] | None = None
         self._one_line = kind == "line"
-        self._starts = array("I")
-        self._starts_of = (0, 0)
+        self._flow: Flow | None = None
+        self._flow_of: tuple[int, int, bool, bool, bool] | None = None
 
     def __len__(self) -> int:
         """Return the number of units."""
@@ -80,15 +80,27 @@ class UnitCells:
         self.lengths = array("I", (end - start for start, end in zip([0, *starts], ends, strict=False)))
         self.values = array("d", values.astype(np.float64).tobytes())
 
-    def row_starts(self, width: int) -> array[int]:
-        """Return the first unit of every row of ``width`` cells; empty without units.
+    def flow(self, width: int, *, grid: bool, merged: bool, growing: bool) -> Flow:
+        """Return the units broken into rows of ``width`` cells.
 
-        Found once per width and number of units: laying out 1,000,000 atoms anew must not hold a key up.
+        Kept for the last width and number of units: laying out 1,000,000 atoms anew must not hold a key up.
         """
-        if self._starts_of != (width, len(self.statuses)):
-            self._starts = row_starts(self.lengths, width)
-            self._starts_of = (width, len(self.statuses))
-        return self._starts
+        asked = (width, len(self.statuses), grid, merged, growing)
+        if self._flow is None or self._flow_of != asked:
+            self._flow = Flow(self.lengths, self.statuses, width, grid=grid, merged=merged, growing=growing)
+            self._flow_of = asked
+        return self._flow
+
+    @property
+    def asked(self) -> int:
+        """Units of the reference, as far as they are labelled: all but redundant ones."""
+        return len(self.statuses) - self.statuses.count(STATUS_CODES["redundant"])
+
+    def asked_lines(self) -> list[int]:
+        """Return how many units of the reference stand on each line that has one, in order of lines."""
+        kept = np.frombuffer(self.statuses, dtype=np.uint8) != STATUS_CODES["redundant"]
+        counts = np.bincount(np.frombuffer(self.lines, dtype=np.uint16)[kept])
+        return [int(count) for count in counts if count]
 
     @property
     def correct(self) -> int:
@@ -120,8 +132,7 @@ class UnitCells:
         self.lines = array("H")
         self.lengths = array("I")
         self.values = array("d")
-        self._starts = array("I")
-        self._starts_of = (0, 0)
+        self._flow = None
         if self.texts is not None:
             self.texts = []
 
@@ -136,6 +147,7 @@ class AnswerCells:
         status: ``waiting``, ``prompt``, ``streaming`` or an answer status.
         prompt_done, prompt_total: tokens, while the prompt is evaluated.
         units: by kind.
+        reference_lines: atoms on each line of the reference; empty where that is not known beforehand.
     """
 
     generation: int
@@ -146,6 +158,21 @@ class AnswerCells:
     prompt_total: int = 0
     tokens: int = 0
     units: dict[str, UnitCells] = field(default_factory=lambda: {kind: UnitCells(kind) for kind in KINDS})
+
+    reference_lines: tuple[int, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is added to it any more."""
+        return self.status not in {"waiting", "prompt", "streaming"}
+
+    def asked_lines(self, kind: str) -> Sequence[int]:
+        """Return how many units are asked for on each line: by the reference, else by the labels."""
+        if kind == "line":
+            return [len(self.reference_lines) or self.units[kind].asked]
+        if self.reference_lines:
+            return self.reference_lines
+        return self.units[kind].asked_lines() if self.ended else ()
 
     def keep_texts(self) -> None:
         """Keep what is said from now on; for an answer that is being written."""

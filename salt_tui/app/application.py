@@ -29,9 +29,19 @@ from salt_tui.app.export_window import ExportWindow
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.help_text import help_text, key_names_text
 from salt_tui.app.key_lists import all_bindings, bindings_on, keys_of, part_of, words_of
-from salt_tui.app.messages import ExportRuns, OpenRun, ResumeRun, RunsDeleted, Say, Severity, ShowScreen, StartRun
+from salt_tui.app.messages import (
+    ExportRuns,
+    OpenAnswer,
+    OpenRun,
+    ResumeRun,
+    RunsDeleted,
+    Say,
+    Severity,
+    ShowScreen,
+    StartRun,
+)
 from salt_tui.app.screens import SCREENS
-from salt_tui.app.settings import keys_path, load_keys
+from salt_tui.app.settings import keys_path, load_keys, load_view, save_view
 from salt_tui.app.size_cover import SizeCover
 from salt_tui.app.terminal import DESIGN_HEIGHT, DESIGN_WIDTH, MINIMUM_HEIGHT, MINIMUM_WIDTH, terminal_is_there
 from salt_tui.palette import DrawingMode, Look, Shading
@@ -83,6 +93,7 @@ class SaltApp(App[int]):
                 id=f"app.{entry.name}",
             )
             for entry in SCREENS.values()
+            if entry.keys
         ),
         Binding("question_mark,f1", "help", "Help", id="app.help"),
         Binding("K", "key_names", "Names of keys", id="app.key_names"),
@@ -104,7 +115,7 @@ class SaltApp(App[int]):
             (DESIGN_HEIGHT, "-high"),
             (TALL, "-tall"),
         ]
-        tabs = [Tab(entry.name, entry.title, entry.keys.partition(",")[0]) for entry in SCREENS.values()]
+        tabs = [Tab(entry.name, entry.title, entry.keys.partition(",")[0]) for entry in SCREENS.values() if entry.keys]
         self.desk = Desk(database, look, tabs)
         for entry in SCREENS.values():
             self.add_mode(entry.name, partial(_make_screen, entry.name, self.desk))
@@ -243,6 +254,11 @@ class SaltApp(App[int]):
         """Show a stored run."""
         self._show_run(lambda desk: desk.runs.open(message.run))
 
+    def on_open_answer(self, message: OpenAnswer) -> None:
+        """Show an answer of the run on the screen."""
+        self.desk.runs.answer = message.generation, message.atom
+        self.switch_mode("answer")
+
     def _show_run(self, open_run: Callable[[Desk], str | None]) -> None:
         """Open a run and go to Live; say why not where it cannot be opened."""
         self.desk.load()
@@ -348,6 +364,7 @@ class SaltApp(App[int]):
         shadings = list(Shading)
         look = self.desk.look
         self._take_look(replace(look, shading=shadings[(shadings.index(look.shading) + 1) % len(shadings)]))
+        save_view(replace(load_view(), shading=self.desk.look.shading.value))
         self.say(f"cells show {self.desk.look.shading.value}")
 
     def action_ground(self) -> None:

@@ -13,27 +13,26 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from salt_tui.app.answer_cells import AnswerCells, UnitCells
-from salt_tui.app.atom_map import AtomMap, MapRow, Place
+from salt_tui.app.answer_words import score
+from salt_tui.app.atom_map import AtomMap, MapRow, Place, RowPart
 from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, LINE_END
-from salt_tui.palette import GLYPHS, GROUP, DrawingMode, Look, draw_cell
+from salt_tui.app.tile_bands import NUMBER
+from salt_tui.palette import DrawingMode, Look, draw_cell
 from salt_tui.visible_text import visible
 
-LEFT = 7
-"""Columns before the units: the number of the answer."""
-
-RIGHT = 25
-"""Columns after the units: a blank, atoms, share of right ones, status."""
-
-HEADS = f"{'n':>4} {'prec.':>5}  {'status':<12} "
-"""What stands over these columns and the scrollbar."""
-
-_BAR = 12
 _GAPS = {" ": Segment(" "), LINE_END: Segment(LINE_END, Style(dim=True))}
+_BRACKETS = {False: "bold #000000 on #ffffff", True: "bold #ffffff on #000000"}
+"""Of the cursor, by whether the ground is light."""
+
+_TINTS = {False: Style(bgcolor="#30343c"), True: Style(bgcolor="#e4e4e8")}
+"""Of the row and the column of the cursor, where no unit stands."""
+
+_NONE = Style()
 
 
 class AtomHeatmap(ScrollView, can_focus=True):
@@ -60,12 +59,24 @@ class AtomHeatmap(ScrollView, can_focus=True):
         Binding("pageup", "page(-1)", "Page up", id="map.page_up"),
         Binding("pagedown", "page(1)", "Page down", id="map.page_down"),
         Binding("home", "first", "First atom", id="map.first"),
+        Binding("right_square_bracket", "answer(1)", "Next answer", id="map.next_answer"),
+        Binding("left_square_bracket", "answer(-1)", "Answer", tooltip="Previous answer", id="map.previous_answer"),
+        Binding("right_curly_bracket", "task(1)", "Next task", id="map.next_task"),
+        Binding("left_curly_bracket", "task(-1)", "Previous task", id="map.previous_task"),
         Binding("end,G", "follow", "Follow the newest", id="map.follow"),
-        Binding("w", "wrong(1)", "Error", tooltip="Next error", id="map.next_wrong"),
-        Binding("W", "wrong(-1)", "Previous error", id="map.previous_wrong"),
-        Binding("c", "surest_wrong(1)", "Surest", tooltip="Surest errors", id="map.surest_wrong"),
+        Binding("w", "wrong(1)", "Next wrong", tooltip="Next atom that is not right", id="map.next_wrong"),
+        Binding("W", "wrong(-1)", "Previous atom that is not right", id="map.previous_wrong"),
+        Binding("c", "surest_wrong(1)", "Surest wrong", tooltip="Surest errors", id="map.surest_wrong"),
         Binding("C", "surest_wrong(-1)", "Back up the surest errors", id="map.surest_wrong_back"),
+        Binding("enter", "open", "Open", tooltip="Open the answer", id="map.open"),
     ]
+
+    class Opened(Message):
+        """The answer of a place was asked for."""
+
+        def __init__(self, place: Place) -> None:
+            super().__init__()
+            self.place = place
 
     following: reactive[bool] = reactive(True)
 
@@ -129,6 +140,8 @@ class AtomHeatmap(ScrollView, can_focus=True):
         top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
         for generation in generations:
             number = self.map.number_of(generation)
+            if number is not None:
+                self.map.forget_words(number)
             rows = range(0) if number is None else self.map.rows_of_answer(number)
             if rows.start < bottom and (moved or rows.stop > top):
                 if moved:
@@ -181,7 +194,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
     # --- layout and drawing -------------------------------------------------------------------------------------
 
     def _fit(self) -> None:
-        self.map.width = max(GROUP, self.scrollable_content_region.width - LEFT - RIGHT)
+        self.map.width = max(1, self.scrollable_content_region.width)
         size = Size(max(1, self.scrollable_content_region.width), self.map.height)
         view = self.container_size.height
         if self.show_vertical_scrollbar and size.height > view and size.width == self.virtual_size.width:
@@ -215,50 +228,108 @@ class AtomHeatmap(ScrollView, can_focus=True):
             return Strip.blank(width)
         if row.heading is not None:
             return Strip([Segment(f"── {visible(row.heading)} ".ljust(width, "─"), Style(bold=True))]).crop(0, width)
-        answer = self.map.answers[row.answer]
-        segments = [self._left_segment(row, answer), *self._unit_segments(row, answer)]
-        used = sum(segment.cell_length for segment in segments)
-        if row.last:
-            tail = _tail(answer, self.map.cells(row.answer))
-            segments.append(Segment(tail.rjust(max(len(tail) + 1, width - used))))
-        return Strip(segments).adjust_cell_length(width)
-
-    def _left_segment(self, row: MapRow, answer: AnswerCells) -> Segment:
-        number = answer.position + 1 if row.first else ""
-        cursor = self.cursor
-        here = cursor is not None and cursor.answer == row.answer and (cursor.unit in row.units or not row.units)
-        text = f"{number:>5}{CURSOR_ROW if here else ' '}{GOES_ON if row.goes_on else ' '}"
-        return Segment(text, Style(bold=True) if here else None)
-
-    def _unit_segments(self, row: MapRow, answer: AnswerCells) -> list[Segment]:
-        cursor = self.cursor
-        if not row.units:
-            chosen = cursor is not None and cursor.answer == row.answer
-            return [Segment(without_units(answer, self.map.kind), self._cursor_style(None) if chosen else None)]
-        here = cursor.unit if cursor is not None and cursor.answer == row.answer else -1
-        cells = self.map.cells(row.answer)
+        at = self._cursor_position()
         segments: list[Segment] = []
-        since_gap = 0
-        for unit, gap, step in zip(
-            row.units, row.gaps, self.map.steps(row.answer, row.units, self._look.steps), strict=True
-        ):
+        used = 0
+        for part in row.parts:
+            if part.x > used:
+                segments.append(Segment(" " * (part.x - used)))
+                used = part.x
+            for segment in self._part_segments(part):
+                segments.append(segment)
+                used += segment.cell_length
+        strip = Strip(segments).adjust_cell_length(width)
+        if at is None:
+            return strip
+        return self._with_cursor(strip, row, at) if at[0] == y + self.scroll_offset.y else self._in_column(strip, at[1])
+
+    def _cursor_position(self) -> tuple[int, int] | None:
+        cursor = self.cursor
+        return None if cursor is None else self.map.position(cursor)
+
+    def _part_segments(self, part: RowPart) -> list[Segment]:
+        """Draw the label, the units and the words of an answer in one row."""
+        answer = self.map.answers[part.answer]
+        form = self.map.form(answer.task)
+        cursor = self.cursor
+        here = cursor is not None and cursor.answer == part.answer
+        label = f"{answer.position + 1:>{NUMBER}} {score(answer, self.map.kind):>{form.score}}" if part.first else ""
+        goes_on = GOES_ON if part.row is not None and part.row.goes_on else " "
+        mark = CURSOR_ROW if here and part.first else " "
+        segments = [Segment(f"{label:<{form.label - 2}}{goes_on}{mark}", Style(bold=True) if here else None)]
+        if part.row is not None:
+            segments += self._unit_segments(part)
+        if part.words:
+            segments.append(Segment(f" {part.words}" if part.row is not None else part.words, Style(italic=True)))
+        return segments
+
+    def _unit_segments(self, part: RowPart) -> list[Segment]:
+        row, answer = part.row, self.map.answers[part.answer]
+        if row is None:
+            return []
+        cells = self.map.cells(part.answer)
+        segments: list[Segment] = []
+        steps = self.map.steps(part.answer, row.units, self._look.steps)
+        for unit, gap, text, step in zip(row.units, row.gaps, row.texts, steps, strict=True):
             if gap:
                 segments.append(_GAPS[gap])
-                since_gap = 0
             segment = self._segment(cells.status(unit), step)
-            if unit == here:
-                segment = Segment(segment.text, self._cursor_style(segment.style))
+            if text is not None:
+                segment = Segment(text, segment.style)
             if segments and segments[-1].style is segment.style:
                 # Everything that Textual does with a row it does per segment.
                 segments[-1] = Segment(segments[-1].text + segment.text, segment.style)
             else:
                 segments.append(segment)
-            since_gap += 1
-        if row.last and answer.status == "streaming":
-            if since_gap == GROUP:
-                segments.append(_GAPS[" "])
+        if answer.status == "streaming" and row.units and row.units[-1] == len(cells) - 1:
+            if self.cursor == Place(part.answer, row.units[-1]):
+                segments.append(Segment(" "))  # the bracket of the cursor
             segments.append(self._segment("streaming", None))
         return segments
+
+    def _with_cursor(self, strip: Strip, row: MapRow, at: tuple[int, int]) -> Strip:
+        """Put the cell of the cursor in brackets and tint the blanks of its row."""
+        left, x = max(0, at[1] - 1), at[1]
+        part = next((part for part in row.parts if self.cursor and part.answer == self.cursor.answer), None)
+        wide = 1
+        if part is not None and part.row is not None and self.cursor is not None:
+            shown = part.unit_at(x)
+            wide = max(1, sum(unit == shown for unit in part.row.units))
+        elif part is not None:
+            wide = max(1, len(part.words))
+        cells = self._tinted(strip)
+        before, here, after = cells.crop(0, left), cells.crop(x, x + wide), cells.crop(x + wide + 1)
+        style = self._bracket_style
+        strong = here.apply_style(Style(bold=True, underline=self._look.mode is not DrawingMode.COLOUR))
+        joined = Strip.join([before, Strip([Segment("[", style)]), strong, Strip([Segment("]", style)]), after])
+        return joined.crop(0, strip.cell_length)
+
+    @property
+    def _bracket_style(self) -> Style:
+        if self._look.mode is DrawingMode.COLOUR:
+            return Style.parse(_BRACKETS[self._look.light])
+        return Style(bold=True, reverse=True)
+
+    def _tinted(self, strip: Strip) -> Strip:
+        """Tint what has no colour of its own, where there are colours to do it."""
+        if self._look.mode is not DrawingMode.COLOUR:
+            return strip
+        tint = _TINTS[self._look.light]
+        return Strip(
+            [
+                segment
+                if segment.style and segment.style.bgcolor
+                else Segment(segment.text, (segment.style or _NONE) + tint)
+                for segment in strip
+            ],
+            strip.cell_length,
+        )
+
+    def _in_column(self, strip: Strip, x: int) -> Strip:
+        """Tint the column of the cursor in another row."""
+        if self._look.mode is not DrawingMode.COLOUR:
+            return strip
+        return Strip.join([strip.crop(0, x), self._tinted(strip.crop(x, x + 1)), strip.crop(x + 1)])
 
     def _segment(self, status: str, step: int | None) -> Segment:
         segment = self._segments.get((status, step))
@@ -266,13 +337,6 @@ class AtomHeatmap(ScrollView, can_focus=True):
             glyph, style = draw_cell(self._look, status, step)
             segment = self._segments[status, step] = Segment(glyph, Style.parse(style))
         return segment
-
-    def _cursor_style(self, style: Style | None) -> Style:
-        """Stand out by weight and reversal, in every mode; a reversed cell is underlined and turned back."""
-        if self._look.mode is DrawingMode.COLOUR:
-            return Style.parse("bold black on white")
-        turned = style is not None and bool(style.reverse)
-        return (style or Style()) + Style(reverse=not turned, bold=True, underline=True)
 
     # --- the cursor ---------------------------------------------------------------------------------------------
 
@@ -290,9 +354,12 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self._cursor = (self.map.answers[place.answer].generation, place.unit)
         if before == place:
             return
-        for changed in (before, place):
-            if changed is not None:
-                self.refresh_lines(self.map.position(changed)[0])
+        if self._look.mode is DrawingMode.COLOUR:
+            self.refresh()  # the column is tinted in all rows
+        else:
+            for changed in (before, place):
+                if changed is not None:
+                    self.refresh_lines(self.map.position(changed)[0])
         self.cursor_moved()
 
     def _keep_in_view(self) -> None:
@@ -301,13 +368,13 @@ class AtomHeatmap(ScrollView, can_focus=True):
             return
         row, cell = self.map.position(cursor)
         self.scroll_to_region(Region(0, row, 1, 1), animate=False, immediate=True)
-        x = self.region.x + LEFT + cell
+        x = self.region.x + cell
         # Braille displays and magnifiers follow the hardware cursor.
         self.app.cursor_position = type(self.app.cursor_position)(x, self.region.y + row - self.scroll_offset.y)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Grey out what needs an answer while there is none."""
-        needs = action in {"move", "rows", "page", "first", "follow", "wrong", "surest_wrong"}
+        needs = action in {"move", "rows", "page", "first", "follow", "wrong", "surest_wrong", "answer", "task", "open"}
         return None if needs and not self.map.answers else True
 
     def action_move(self, step: int) -> None:
@@ -328,10 +395,25 @@ class AtomHeatmap(ScrollView, can_focus=True):
         """Go to the first unit."""
         self.go_to(self.map.first())
 
+    def action_answer(self, step: int) -> None:
+        """Go to the first atom of the next or previous answer."""
+        cursor = self.cursor
+        self.go_to(self.map.answer_beside(cursor, step) if cursor else self.map.first())
+
+    def action_task(self, step: int) -> None:
+        """Go to the first answer of the next or previous task."""
+        cursor = self.cursor
+        self.go_to(self.map.answer_beside(cursor, step, of_other_task=True) if cursor else self.map.first())
+
     def action_follow(self) -> None:
         """Follow the newest unit from now on."""
         self.following = True
         self._follow_units()
+
+    def action_open(self) -> None:
+        """Open the answer under the cursor."""
+        if self.cursor is not None:
+            self.post_message(self.Opened(self.cursor))
 
     def action_wrong(self, step: int) -> None:
         """Go to the next or previous unit that is not correct."""
@@ -371,37 +453,15 @@ class AtomHeatmap(ScrollView, can_focus=True):
         return self.map.kind, self.map.function, self.map.task
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the unit that was clicked."""
+        """Put the cursor on what was clicked; a second click opens its answer."""
         row = self.map.row(event.y + self.scroll_offset.y)
         if row is None or row.heading is not None:
             return
-        if not row.units:
-            self.go_to(Place(row.answer, 0))
+        part = row.part_at(event.x)
+        unit = 0 if part.row is None else part.unit_at(event.x)
+        if unit is None:
             return
-        if event.x - LEFT in row.offsets:
-            self.go_to(Place(row.answer, row.units[row.offsets.index(event.x - LEFT)]))
-
-
-def _tail(answer: AnswerCells, cells: UnitCells) -> str:
-    if answer.status in {"waiting", "prompt"}:
-        return ""
-    generated = cells.generated
-    share = f"{cells.correct / generated:4.2f}".removeprefix("0") if generated else "–"
-    status = answer.status.replace("_", " ")
-    return f"{generated:>5} {share:>4}  {status:<12}"
-
-
-def without_units(answer: AnswerCells, kind: str) -> str:
-    """Say where an answer without units of a kind stands."""
-    if answer.status == "prompt" and answer.prompt_total:
-        full = _BAR * answer.prompt_done // answer.prompt_total
-        bar = f"{'▐' * full:<{_BAR}}"
-        return f"prompt {bar} {answer.prompt_done}/{answer.prompt_total} tokens"
-    if answer.status == "streaming":
-        tokens = "1 token" if answer.tokens == 1 else f"{answer.tokens} tokens"
-        return f"{GLYPHS['streaming']} {tokens}, no {kind} yet"
-    if answer.status == "no_answer":
-        return "no fence"
-    if answer.status in {"open", "failed", "cancelled"}:
-        return visible(answer.status.replace("_", " "))
-    return f"no {kind}s"
+        if event.chain > 1:
+            self.action_open()
+        else:
+            self.go_to(Place(part.answer, unit))

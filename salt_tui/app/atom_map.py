@@ -1,6 +1,6 @@
 """The map of a run without any drawing: which unit stands in which row and column, and how a cursor moves on it.
 
-Every answer is a group of rows, broken as `row_flow` says, and a change of task puts a heading above.
+Every answer is a group of rows, broken as `row_flow` says; short ones stand beside each other, as `tile_bands` says.
 Answers are kept in the order in which they were begun.  Only answers that changed, and those below them, are laid
 out again; in a running evaluation these are the last few.
 """
@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
 import numpy as np
 
 from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, KINDS, STATUS_CODES, AnswerCells, UnitCells
-from salt_tui.app.row_flow import gaps
+from salt_tui.app.answer_words import tail, without_units
+from salt_tui.app.row_flow import RUN, SHORT, Flow, FlowRow
 from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.tile_bands import BETWEEN, TALLER, Band, Form, Tile, cells_of, first_form
 from salt_tui.measure.surest_wrong import surest_wrong
 from salt_tui.palette import GROUP
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 
-_CACHED_ANSWERS = 256
+_CACHED_BANDS = 256
 _RIGHT = STATUS_CODES["correct"]
+_RUN_OF_MISSING = bytes([STATUS_CODES["missing"]] * RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +40,54 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class MapRow:
-    """One row of the map.
+class RowPart:
+    """What one row of the map shows of one answer.
 
     Attributes:
-        answer: number of the answer.
-        heading: name of the task that begins here, None for a row of units.
-        units: indices of its units.
-        gaps: what stands before each unit.
-        offsets: the cell of each unit in the row.
-        first, last: whether it is the first or last row of the answer.
-        goes_on: whether its first unit is on the line of the row above.
+        answer: its number.
+        x: where its label begins.
+        units_x: where its units begin.
+        row: its units, None where the row has none.
+        words: what stands after the units, or instead of them.
+        first: whether it is the first row of the answer.
     """
 
     answer: int
-    heading: str | None
-    units: range
-    gaps: tuple[str, ...]
-    offsets: tuple[int, ...]
+    x: int
+    units_x: int
+    row: FlowRow | None
+    words: str
     first: bool
-    last: bool
-    goes_on: bool
+
+    def cell_of(self, unit: int) -> int | None:
+        """Return where a unit stands in the row of the map; None where it does not."""
+        if self.row is None or unit not in self.row.units:
+            return None
+        return self.units_x + self.row.offsets[self.row.units.index(unit)]
+
+    def unit_at(self, x: int) -> int | None:
+        """Return the unit in a cell of the row of the map; None between units."""
+        if self.row is None or x - self.units_x not in self.row.offsets:
+            return None
+        return self.row.units[self.row.offsets.index(x - self.units_x)]
+
+    def nearest(self, x: int) -> int:
+        """Return the unit in a cell, or the last before it; 0 without units."""
+        if self.row is None or not self.row.units:
+            return 0
+        return self.row.units[max(0, bisect_right(self.row.offsets, x - self.units_x) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class MapRow:
+    """One row of the map: a heading, or parts of answers from left to right."""
+
+    heading: str | None
+    parts: Sequence[RowPart]
+
+    def part_at(self, x: int) -> RowPart:
+        """Return the part that holds a cell, or the last before it."""
+        return next((part for part in reversed(self.parts) if part.x <= x), self.parts[0])
 
 
 class AtomMap:
@@ -78,13 +107,14 @@ class AtomMap:
         self._generations: list[int] = []
         self._kind = KINDS[0]
         self._function = HEADLINE_FUNCTION
-        self._width = GROUP
-        self._starts: list[int] = []
-        self._headed: list[bool] = []
-        self._height = 0
-        self._laid_out = 0  # answers whose start is known
+        self._width = 80
+        self._filter: Callable[[AnswerCells], bool] | None = None
+        self._forms: dict[tuple[str, str], Form] = {}
+        self._bands: list[Band] = []
+        self._band_starts: list[int] = []
+        self._band_of: list[int] = []  # of every answer that is laid out; that of the one before where it is hidden
         self._surest: tuple[tuple[int, str, str, str | None, int], list[Place]] | None = None
-        self._rows: dict[int, list[MapRow]] = {}
+        self._rows: dict[int, list[MapRow]] = {}  # by band
 
     # --- what is shown ------------------------------------------------------------------------------------------
 
@@ -109,7 +139,7 @@ class AtomMap:
 
     @property
     def width(self) -> int:
-        """Cells of a row, `GROUP` or more."""
+        """Cells of a row."""
         return self._width
 
     @width.setter
@@ -117,6 +147,26 @@ class AtomMap:
         if width != self._width:
             self._width = width
             self._lay_out_from(0)
+
+    @property
+    def filtered(self) -> bool:
+        """Whether some answers may be hidden."""
+        return self._filter is not None
+
+    def show_only(self, wanted: Callable[[AnswerCells], bool] | None) -> None:
+        """Hide the answers that are not wanted; None shows all."""
+        self._filter = wanted
+        self._surest = None
+        self._lay_out_from(0)
+
+    def is_shown(self, number: int) -> bool:
+        """Return whether an answer has a row."""
+        answer = self.answers[number]
+        return answer.status != "waiting" and (self._filter is None or self._filter(answer))
+
+    def form(self, task: str) -> Form:
+        """Return how the answers of a task are drawn."""
+        return self._forms.get((task, self._kind)) or first_form(task, self._kind)
 
     # --- answers ------------------------------------------------------------------------------------------------
 
@@ -128,6 +178,12 @@ class AtomMap:
         else:
             self._generations.insert(number, answer.generation)
             self.answers.insert(number, answer)
+        for kind in KINDS:
+            before = self._forms.get((answer.task, kind)) or first_form(answer.task, kind)
+            form = self._forms[answer.task, kind] = before.with_answer(answer, kind)
+            if form != before and kind == self._kind:
+                tasks = (other for other in range(number) if self.answers[other].task == answer.task)
+                number = next(tasks, number)
         self._lay_out_from(number)
         self.version += 1
 
@@ -147,12 +203,14 @@ class AtomMap:
         """Return the units of an answer at the present granularity."""
         return self.answers[answer].units[self._kind]
 
-    def steps(self, answer: int, units: range, count: int) -> list[int | None]:
-        """Return which of ``count`` steps of confidence neighbouring units have, from 0; None without a confidence."""
+    def steps(self, answer: int, units: Sequence[int], count: int) -> list[int | None]:
+        """Return which of ``count`` steps of confidence units of a row have, from 0; None without a confidence."""
         place = SHADE_SCALES[self._function].place
+        first = units[0] if units else 0
+        values = self.cells(answer).column(range(first, units[-1] + 1 if units else 0), COLUMNS[self._function])
         return [
-            None if math.isnan(value) else min(int(place(value) * count), count - 1)
-            for value in self.cells(answer).column(units, COLUMNS[self._function])
+            None if math.isnan(value := values[unit - first]) else min(int(place(value) * count), count - 1)
+            for unit in units
         ]
 
     def place_on_scale(self, answer: int, unit: int) -> float | None:
@@ -166,46 +224,63 @@ class AtomMap:
     def height(self) -> int:
         """Rows of the whole map."""
         self._lay_out()
-        return self._height
+        return self._bands[-1].y + self._bands[-1].height if self._bands else 0
 
     def row(self, y: int) -> MapRow | None:
         """Return a row, None below the last."""
-        self._lay_out()
-        if not 0 <= y < self._height:
+        if not 0 <= y < self.height:
             return None
-        number = bisect_right(self._starts, y) - 1
-        return self._rows_of(number)[y - self._starts[number]]
+        number = bisect_right(self._band_starts, y) - 1
+        return self._rows_of(number)[y - self._band_starts[number]]
 
     def rows_of_answer(self, number: int) -> range:
-        """Return the rows that an answer takes."""
+        """Return the rows of the band of an answer, without its heading."""
         self._lay_out()
-        end = self._starts[number + 1] if number + 1 < len(self._starts) else self._height
-        return range(self._starts[number], end)
+        place = self._band_of[number] if self.is_shown(number) else -1
+        if place < 0:
+            return range(0)
+        band = self._bands[place]
+        return range(band.top, band.y + band.height)
 
     def position(self, place: Place) -> tuple[int, int]:
-        """Return row of the map and cell in the row of a unit; the answer's own row where it has none."""
+        """Return row and cell of a unit; where its answer has none, of its label, and 0, 0 where it is hidden."""
         rows = self.rows_of_answer(place.answer)
-        for y, row in zip(rows, self._rows_of(place.answer), strict=True):
-            if place.unit in row.units:
-                return y, row.offsets[place.unit - row.units.start]
-        return max(rows.start, rows.stop - 1), 0
+        if not rows:
+            return 0, 0
+        unit = self._shown_unit(place)
+        found = (rows.start, 0)
+        for y in rows:
+            row = self.row(y)
+            for part in row.parts if row is not None else ():
+                if part.answer == place.answer:
+                    cell = part.cell_of(unit)
+                    if cell is not None:
+                        return y, cell
+                    if part.first:
+                        found = y, part.units_x
+        return found
+
+    def _shown_unit(self, place: Place) -> int:
+        """Return the unit that stands for a unit on the map: the first of a run of missing ones."""
+        flow = self._flow_of(place.answer)
+        return place.unit if flow is None else flow.shown(place.unit)
 
     # --- the cursor ---------------------------------------------------------------------------------------------
 
     def last(self) -> Place | None:
         """Return the newest unit; without any, the newest answer that has a row."""
-        for number in range(len(self.answers) - 1, -1, -1):
+        shown = [number for number in range(len(self.answers) - 1, -1, -1) if self.is_shown(number)]
+        for number in shown:
             if count := len(self.cells(number)):
-                return Place(number, count - 1)
-        shown = (number for number in range(len(self.answers) - 1, -1, -1) if self.answers[number].status != "waiting")
+                place = Place(number, count - 1)
+                return Place(number, self._shown_unit(place))
         return next((Place(number, 0) for number in shown), None)
 
     def first(self) -> Place | None:
         """Return the first unit; without any, the first answer that has a row."""
-        numbers = range(len(self.answers))
-        units = (Place(number, 0) for number in numbers if len(self.cells(number)))
-        shown = (Place(number, 0) for number in numbers if self.answers[number].status != "waiting")
-        return next(units, None) or next(shown, None)
+        shown = [number for number in range(len(self.answers)) if self.is_shown(number)]
+        units = (Place(number, 0) for number in shown if len(self.cells(number)))
+        return next(units, None) or next((Place(number, 0) for number in shown), None)
 
     def counterpart(self, place: Place, kind: str) -> Place | None:
         """Return the first unit of another granularity on the line of a unit, None where there is none."""
@@ -218,21 +293,44 @@ class AtomMap:
             return None
 
     def beside(self, place: Place, step: int) -> Place | None:
-        """Return the unit before (-1) or after (1), over the ends of answers; None at the ends of the map."""
-        unit = place.unit + step
+        """Return the unit before (-1) or after (1), over the ends of answers; None at the ends of the map.
+
+        A run of missing units is one step.
+        """
+        flow = self._flow_of(place.answer)
+        run = None if flow is None else flow.run_of(place.unit)
+        unit = place.unit + step if run is None else run[1] if step > 0 else run[0] - 1
         if 0 <= unit < len(self.cells(place.answer)):
-            return Place(place.answer, unit)
+            return Place(place.answer, unit if flow is None else flow.shown(unit))
         number = place.answer + step
         while 0 <= number < len(self.answers):
-            if count := len(self.cells(number)):
-                return Place(number, 0 if step > 0 else count - 1)
+            count = len(self.cells(number))
+            if count and self.is_shown(number):
+                other = Place(number, 0 if step > 0 else count - 1)
+                return Place(number, self._shown_unit(other))
             number += step
         return None
+
+    def answer_beside(self, place: Place, step: int, *, of_other_task: bool = False) -> Place | None:
+        """Return the first unit of the next (1) or previous (-1) answer, or of the first one of another task."""
+        task = self.answers[place.answer].task
+        number = place.answer + step
+        while 0 <= number < len(self.answers):
+            if self.is_shown(number) and not (of_other_task and self.answers[number].task == task):
+                break
+            number += step
+        else:
+            return None
+        if of_other_task:
+            task = self.answers[number].task
+            numbers = range(len(self.answers))
+            number = next(other for other in numbers if self.answers[other].task == task and self.is_shown(other))
+        return Place(number, 0)
 
     def vertical(self, place: Place, rows: int) -> Place | None:
         """Return the unit nearest below (rows > 0) or above, in the same cell or the last before it.
 
-        An answer without units is a place too, so that it can be cancelled.
+        An answer without units is a place too.
         """
         y, cell = self.position(place)
         direction = 1 if rows > 0 else -1
@@ -244,18 +342,24 @@ class AtomMap:
             if row is None:
                 return found
             if row.heading is None:
-                found = Place(row.answer, row.units[max(0, bisect_right(row.offsets, cell) - 1)] if row.units else 0)
+                part = row.part_at(cell)
+                found = Place(part.answer, part.nearest(cell))
                 left -= 1
         return found
 
     def next_not_right(self, place: Place | None, step: int) -> Place | None:
-        """Return the next (1) or previous (-1) unit that is not correct; None when there is none on that side."""
-        answer, unit = (place.answer, place.unit + step) if place else (0, 0)
+        """Return the next (1) or previous (-1) unit that is not correct; None when there is none on that side.
+
+        A run of missing units is one.
+        """
+        answer, unit = (0, 0) if place is None else (place.answer, place.unit + step)
+        if place is not None and (flow := self._flow_of(place.answer)) and (run := flow.run_of(place.unit)):
+            unit = run[1] if step > 0 else run[0] - 1
         while 0 <= answer < len(self.answers):
-            statuses = self.cells(answer).statuses
+            statuses = self.cells(answer).statuses if self.is_shown(answer) else b""
             while 0 <= unit < len(statuses):
                 if statuses[unit] != _RIGHT:
-                    return Place(answer, unit)
+                    return Place(answer, self._shown_unit(Place(answer, unit)))
                 unit += step
             answer += step
             if 0 <= answer < len(self.answers):
@@ -269,7 +373,11 @@ class AtomMap:
         """
         asked = (self.version, self._kind, self._function, self.task, count)
         if self._surest is None or self._surest[0] != asked:
-            numbers = [n for n, answer in enumerate(self.answers) if self.task in {None, answer.task}]
+            numbers = [
+                number
+                for number, answer in enumerate(self.answers)
+                if self.task in {None, answer.task} and self.is_shown(number)
+            ]
             self._surest = asked, self._find_surest_wrong(numbers, count)
         return self._surest[1]
 
@@ -292,63 +400,139 @@ class AtomMap:
     # --- layout -------------------------------------------------------------------------------------------------
 
     def _lay_out_from(self, number: int) -> None:
-        if number < self._laid_out:
-            self._laid_out = number
-        if number == 0:
+        """Forget the band of an answer and all below it."""
+        if number >= len(self._band_of):
+            return
+        first = max(0, self._band_of[number])
+        del self._bands[first:]
+        del self._band_starts[first:]
+        del self._band_of[bisect_left(self._band_of, first) :]
+        if first == 0:
+            self._band_of.clear()
             self._rows.clear()
-        else:
-            for cached in [cached for cached in self._rows if cached >= number]:
-                del self._rows[cached]
+        for cached in [cached for cached in self._rows if cached >= first]:
+            del self._rows[cached]
 
     def _lay_out(self) -> None:
-        if self._laid_out == len(self.answers) == len(self._starts):
+        number = len(self._band_of)
+        if number == len(self.answers):
             return
-        first = self._laid_out
-        del self._starts[first:]
-        del self._headed[first:]
-        above: str | None = None
-        y = 0
-        if first:
-            y = self._starts[first - 1] + self._height_of(first - 1, self._headed[first - 1])
-            shown = (self.answers[number] for number in range(first - 1, -1, -1))
-            above = next((answer.task for answer in shown if answer.status != "waiting"), None)
-        for number in range(first, len(self.answers)):
-            answer = self.answers[number]
-            headed = answer.status != "waiting" and answer.task != above
-            self._starts.append(y)
-            self._headed.append(headed)
-            y += self._height_of(number, headed)
-            if answer.status != "waiting":
-                above = answer.task
-        self._height = y
-        self._laid_out = len(self.answers)
+        # The last band may have room for what is new.
+        if self._bands:
+            self._lay_out_from(self._bands[-1].tiles[0].answer)
+            number = len(self._band_of)
+        y = self._bands[-1].y + self._bands[-1].height if self._bands else 0
+        task = self.answers[self._bands[-1].tiles[-1].answer].task if self._bands else None
+        tiles: list[Tile] = []
+        heading: str | None = None
 
-    def _height_of(self, number: int, headed: bool) -> int:
-        if self.answers[number].status == "waiting":
-            return 0
-        return headed + (len(self.cells(number).row_starts(self._width)) or 1)
+        def end_band() -> None:
+            nonlocal y, heading
+            if tiles:
+                band = Band(y, heading, tuple(tiles))
+                self._bands.append(band)
+                self._band_starts.append(y)
+                y += band.height
+                tiles.clear()
+                heading = None
 
-    def _rows_of(self, number: int) -> list[MapRow]:
-        rows = self._rows.get(number)
+        for answer_number in range(number, len(self.answers)):
+            if self.is_shown(answer_number):
+                answer = self.answers[answer_number]
+                form = self.form(answer.task)
+                if answer.task != task:
+                    end_band()
+                    heading, task = answer.task, answer.task
+                columns = form.columns(self._width)
+                tile = self._tile(answer_number, form, len(tiles), columns)
+                if tile.x == 0 and tiles:
+                    end_band()
+                tiles.append(tile)
+                if len(tiles) == columns or tile.content > form.content:
+                    self._band_of.append(len(self._bands))
+                    end_band()
+                    continue
+            self._band_of.append(len(self._bands))
+        end_band()
+        # Hidden answers behind the last band belong to it.
+        for answer_number in range(len(self._band_of) - 1, -1, -1):
+            if self._band_of[answer_number] < len(self._bands):
+                break
+            self._band_of[answer_number] = len(self._bands) - 1
+
+    def _tile(self, number: int, form: Form, column: int, columns: int) -> Tile:
+        """Place an answer as the tile of a column, or across the map where it has no room in one."""
+        whole = max(GROUP, self._width - form.label)
+        if columns > 1:
+            height = self._tile_height(number, form, form.content)
+            if height <= form.rows + TALLER:
+                pitch = form.label + form.content + BETWEEN
+                return Tile(number, (column % columns) * pitch, form.content, height)
+        return Tile(number, 0, whole, self._tile_height(number, form, whole))
+
+    def _tile_height(self, number: int, form: Form, content: int) -> int:
+        answer, cells = self.answers[number], self.cells(number)
+        count = len(cells)
+        words = tail(answer)
+        if not count:
+            return 1
+        room = content - (1 + len(words) if words else 0)
+        if answer.ended and _RUN_OF_MISSING not in cells.statuses:
+            # Without a look at single lines, as most answers of a large run are short.
+            shares = len(cells.lengths) == 1 or max(cells.lengths) <= SHORT
+            if not form.grid and shares and cells_of(count) + len(cells.lengths) <= room:
+                return 1
+            if form.grid and max(cells.lengths) <= min(GROUP, room):
+                return len(cells.lengths)
+        flow = self._flow(number, form, content)
+        return len(flow.starts) + (bool(words) and flow.last_width + 1 + len(words) > content)
+
+    def _flow(self, number: int, form: Form, content: int) -> Flow:
+        merged = form.merged and max(self.cells(number).lengths, default=1) == 1 and not form.grid
+        growing = not self.answers[number].ended
+        return self.cells(number).flow(content, grid=form.grid, merged=merged, growing=growing)
+
+    def _flow_of(self, number: int) -> Flow | None:
+        """Return how an answer is broken on the map; None without units."""
+        self._lay_out()
+        place = self._band_of[number]
+        if not len(self.cells(number)) or place < 0 or not self.is_shown(number):
+            return None
+        tile = next(tile for tile in self._bands[place].tiles if tile.answer == number)
+        return self._flow(number, self.form(self.answers[number].task), tile.content)
+
+    def forget_words(self, number: int) -> None:
+        """Make the rows of an answer anew whose words changed, but none of its units."""
+        if number < len(self._band_of):
+            self._rows.pop(self._band_of[number], None)
+
+    def _rows_of(self, band: int) -> list[MapRow]:
+        rows = self._rows.get(band)
         if rows is None:
-            if len(self._rows) >= _CACHED_ANSWERS:
+            if len(self._rows) >= _CACHED_BANDS:
                 self._rows.clear()
-            rows = self._rows[number] = self._make_rows(number)
+            rows = self._rows[band] = self._make_rows(self._bands[band])
         return rows
 
-    def _make_rows(self, number: int) -> list[MapRow]:
-        cells = self.cells(number)
-        starts = cells.row_starts(self._width)
-        before = gaps(cells.lengths, starts)
-        firsts = set(accumulate(cells.lengths, initial=0))
-        rows = []
-        for start, stop in pairwise([*starts, len(cells)]):
-            of_row = tuple(before[start:stop])
-            offsets = tuple(end - 1 for end in accumulate(len(gap) + 1 for gap in of_row))
-            first, last, goes_on = start == 0, stop == len(cells), start not in firsts
-            rows.append(MapRow(number, None, range(start, stop), of_row, offsets, first, last, goes_on))
-        if not rows:
-            rows.append(MapRow(number, None, range(0), (), (), True, True, False))
-        if self._headed[number]:
-            rows.insert(0, MapRow(number, self.answers[number].task, range(0), (), (), False, False, False))
-        return rows
+    def _make_rows(self, band: Band) -> list[MapRow]:
+        parts: list[list[RowPart]] = [[] for _ in range(band.top, band.y + band.height)]
+        for tile in band.tiles:
+            for y, part in enumerate(self._parts(tile)):
+                parts[y].append(part)
+        rows = [MapRow(None, row) for row in parts]
+        return [MapRow(band.heading, ()), *rows] if band.heading is not None else rows
+
+    def _parts(self, tile: Tile) -> list[RowPart]:
+        answer = self.answers[tile.answer]
+        form = self.form(answer.task)
+        units_x = tile.x + form.label
+        words = tail(answer)
+        if not len(self.cells(tile.answer)):
+            return [RowPart(tile.answer, tile.x, units_x, None, without_units(answer, self._kind, tile.content), True)]
+        flow = self._flow(tile.answer, form, tile.content)
+        rows, fits = flow.rows(), flow.last_width + 1 + len(words) <= tile.content
+        parts = [
+            RowPart(tile.answer, tile.x, units_x, row, words if fits and y == len(rows) - 1 else "", y == 0)
+            for y, row in enumerate(rows)
+        ]
+        return parts if fits or not words else [*parts, RowPart(tile.answer, tile.x, units_x, None, words, False)]

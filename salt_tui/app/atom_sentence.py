@@ -76,6 +76,19 @@ def sentence(unit: DescribedUnit, rank: tuple[int, int] | None = None) -> str:
     return f"{place}{_verdict(unit)}{_confidence(unit)}. {what}"
 
 
+def confidence_text(value: float) -> str:
+    """Return a number with as many digits as tell it from 1: .9997 is not 1."""
+    if not 0.0 <= value <= 1.0:
+        return f"{value:.4g}"
+    if value in {0.0, 1.0}:
+        return f"{value:.0f}"
+    if value > 0.9999:
+        return ">.9999"
+    if value < 0.0001:
+        return "<.0001"
+    return f"{value:.4f}"[1:] if value >= 0.99 or value < 0.01 else f"{value:.3f}"[1:]
+
+
 def fit(text: str, cells: int) -> str:
     """Return a text in at most so many cells, ending in … where it was longer; wide characters take two."""
     if cell_len(text) <= cells:
@@ -99,7 +112,7 @@ def _confidence(unit: DescribedUnit) -> str:
     if unit.value is None:
         return ""
     direction = "" if CONFIDENCE_FUNCTIONS[unit.function].higher_is_confident else " (lower is surer)"
-    words = ["", f"{unit.function} {unit.value:.3g}{direction}"]
+    words = ["", f"{unit.function} {confidence_text(unit.value)}{direction}"]
     if unit.surer_than is not None:
         # An atom that came after the last measurement can be surer than all that were measured, never than itself.
         words.append(f"surer than {min(99, int(unit.surer_than * 100))}% of its task")

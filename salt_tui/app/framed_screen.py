@@ -25,6 +25,9 @@ class FramedScreen(Screen[None]):
     NAME: ClassVar[str]
     """Of the entry in the registry."""
 
+    TAB: ClassVar[str] = ""
+    """Name of the screen that the first line marks, for one that is opened from there."""
+
     FOOTER: ClassVar[tuple[str, ...]]
     """Ids of the bindings in the last row, the most useful first."""
 
@@ -38,7 +41,7 @@ class FramedScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield FirstLine(self.desk, self.NAME)
+        yield FirstLine(self.desk, self.TAB or self.NAME)
         yield from self.compose_body()
         yield KeyFooter(self.FOOTER)
         yield SizeCover()

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
 from salt_tui.app.answer_cells import AnswerCells
-from salt_tui.app.atom_heatmap import HEADS, without_units
+from salt_tui.app.answer_words import without_units
 from salt_tui.app.atom_sentence import fit
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.row_flow import CURSOR_ROW
 from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.shade_scale import SHADE_SCALES
-from salt_tui.display.run_view import TaskView, clock
-from salt_tui.measure.running import Measured
+from salt_tui.display.run_view import TaskView
+from salt_tui.measure.running import Measured, TaskNumbers
 from salt_tui.visible_text import visible
+from scoring.confidence import HEADLINE_FUNCTION
 from scoring.value import Value
 
-BAR = 22
-"""Cells of the bar of a task where there is room."""
+BAR = 8
+"""Cells of the bar of a task."""
 
-BESIDES_BAR = 41
-"""Cells of its name, count and precision, and of the blanks between."""
+BESIDES_NAME = 42
+"""Cells of the count and the numbers of a task, and of the blanks between."""
+
+ROOMY = 100
+"""From so many columns on the numbers of a task stand beside its bar."""
+
+HEIGHTS = "▁▂▃▄▅▆▇█"
 
 LEAST_NAME, LONGEST_NAME = 4, 23
 """Cells of the name of a task."""
-
-EIGHTHS = " ▏▎▍▌▋▊▉"
 
 PHASES = {
     "loading": "loading",
@@ -38,7 +42,7 @@ PHASES = {
     "interrupted": "interrupted",
     "failed": "failed",
     "reading": "reading …",
-    "elsewhere": "computed by another process",
+    "elsewhere": "computed by another process, R reads again",
     "unreadable": "cannot be read",
 }
 
@@ -86,13 +90,13 @@ def title_line(session: RunSession, width: int) -> str:
 
 
 def task_lines(
-    state: LiveState, precisions: Mapping[str, Value], marked: str | None, rows: int, width: int
+    state: LiveState, numbers: Mapping[str, TaskNumbers], marked: str | None, rows: int, width: int
 ) -> list[str]:
-    """Return progress and precision of every task, with pace and time left of the run in the first line.
+    """Return a line for every task: numbers of one that is done, progress and pace of one at work.
 
     Args:
         state: of the run.
-        precisions: what is known of them, by task.
+        numbers: what is known of the tasks, by name.
         marked: the task under the cursor.
         rows: a line for each of so many tasks; more stand beside each other under a line for all.
         width: cells of a line.
@@ -100,24 +104,38 @@ def task_lines(
     tasks = list(state.view.tasks.values())
     if not tasks:
         return [""]
-    pace, left = state.view.tokens_per_second(), state.view.remaining_seconds()
-    running = state.phase in {"running", "paused"}
-    right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)} " if running else ""
-    if len(tasks) <= rows:
-        room = width - cell_len(right) - 1
-        marked = marked if len(tasks) > 1 else None
-        lines = [_task_line(task, precisions.get(task.name), task.name == marked, room) for task in tasks]
-    else:
-        lines = [_all_tasks_line(tasks, width - cell_len(right) - 1), *_beside(tasks, precisions, marked, width)]
-    lines[0] = both_ends(lines[0], right, width)
-    return [fit(line, width) for line in lines]
+    pace = state.view.tokens_per_second() if state.phase in {"running", "paused"} else None
+    speed = f"{pace:.0f} tok/s" if pace else ""
+    if len(tasks) > rows:
+        first = both_ends(_all_tasks_line(tasks, width - cell_len(speed) - 2), f"{speed} " if speed else "", width)
+        return [fit(line, width) for line in (first, *_beside(tasks, numbers, marked, width))]
+    current = next((task.name for task in tasks if task.done < task.total), None)
+    room = min(LONGEST_NAME, max(len(visible(task.name)) for task in tasks), max(LEAST_NAME, width - BESIDES_NAME))
+    return [
+        fit(
+            _task_line(task, numbers.get(task.name), task.name == marked and len(tasks) > 1, room, width)
+            + (f"  {speed}" if task.name == current else ""),
+            width,
+        )
+        for task in tasks
+    ]
 
 
-def _task_line(task: TaskView, precision: Value | None, marked: bool, width: int) -> str:
-    bar = progress_bar(_share(task.done, task.total), max(0, min(BAR, width - BESIDES_BAR)))
-    room = max(LEAST_NAME, min(LONGEST_NAME, width - BESIDES_BAR + LONGEST_NAME))
+def _task_line(task: TaskView, numbers: TaskNumbers | None, marked: bool, room: int, width: int) -> str:
     name = f"{CURSOR_ROW if marked else ' '}{set_cell_size(fit(visible(task.name), room), room)}"
-    return f"{name} {bar} {f'{task.done}/{task.total}':>8}  {known(precision):>4}"
+    count = f"{name} {f'{task.done}/{task.total}':>7}"
+    bar = "" if task.done == task.total else f" ▕{progress_bar(_share(task.done, task.total), BAR)}▏"
+    if numbers is None:
+        return f"{count}{bar}"
+    ece = f"  ECE {known(numbers.ece)}" if not bar else ""
+    shares = f"  right {known(numbers.precision)}  asked {known(numbers.recall)}" if not bar or width >= ROOMY else ""
+    along = f"  {'so far' if bar else 'along'} {sparkline(numbers.along)}"
+    return _first_fitting(width, f"{count}{bar}{shares}{ece}{along}", f"{count}{bar}{shares}{ece}", f"{count}{bar}")
+
+
+def sparkline(shares: Sequence[float | None]) -> str:
+    """Return a bar of eight heights for every share in [0, 1], a blank where there is none."""
+    return "".join(" " if share is None else HEIGHTS[min(int(share * 8), 7)] for share in shares)
 
 
 def _all_tasks_line(tasks: list[TaskView], width: int) -> str:
@@ -137,9 +155,9 @@ def _all_tasks_line(tasks: list[TaskView], width: int) -> str:
     return f" {done}/{total}{at_work}"
 
 
-def _beside(tasks: list[TaskView], precisions: Mapping[str, Value], marked: str | None, width: int) -> list[str]:
+def _beside(tasks: list[TaskView], found: Mapping[str, TaskNumbers], marked: str | None, width: int) -> list[str]:
     """Return every task's name and precision beside each other: in one line, or in two under each other."""
-    numbers = [known(precisions.get(task.name)) for task in tasks]
+    numbers = [known(found[task.name].precision if task.name in found else None) for task in tasks]
     marks = [CURSOR_ROW if task.name == marked else " " for task in tasks]
     names = [visible(task.name, LONGEST_NAME) for task in tasks]
     whole = [f"{mark}{name} {number}" for mark, name, number in zip(marks, names, numbers, strict=True)]
@@ -164,11 +182,9 @@ def known(value: Value | None) -> str:
 
 
 def progress_bar(fraction: float, width: int) -> str:
-    """Return a bar of ``width`` cells, filled in eighths of a cell."""
-    eighths = round(min(1.0, max(0.0, fraction)) * width * 8)
-    full, rest = divmod(eighths, 8)
-    bar = "█" * full + (EIGHTHS[rest] if rest else "")
-    return bar.ljust(width)
+    """Return a bar of ``width`` cells."""
+    full = round(min(1.0, max(0.0, fraction)) * width)
+    return "▓" * full + "░" * (width - full)
 
 
 def metric_lines(session: RunSession, width: int) -> tuple[str, str]:
@@ -182,39 +198,49 @@ def metric_lines(session: RunSession, width: int) -> tuple[str, str]:
     if session.reading:
         measured = None
     if measured is None:
-        return " precision …  ECE …  AUROC …", _joined(waiting, about)
+        return " right …  asked …  ECE …  AUROC …", _joined(waiting, about)
     if not measured.answers:
-        none = waiting or f"no {choice.kind} with a confidence yet"
-        return " precision –  ECE –  AUROC –", _joined(none, about)
+        none = waiting or ("measuring …" if _has_units(session) else f"no {choice.kind} with a confidence yet")
+        return " right –  asked –  ECE –  AUROC –", _joined(none, about)
     if about and not choice.task and (some := measured.tasks["precision"]) < tasks:
         about = f"{some} of {about}"
     left_out = f"{measured.left_out} left out" if measured.left_out else ""
     base = f"{measured.micro}/{measured.answers}"
     answers = f"n {measured.units:,} in {_count(measured.answers, 'answer')}"
-    names = ("precision", "ece", "auroc_macro")
-    numbers = [_measured(measured, name) for name in names]
-    of_tasks = [f"{number}{_of_tasks(measured, name)}" for number, name in zip(numbers, names, strict=True)]
+    names = ("precision", "recall", "ece", "auroc_macro")
+    long = [_measured(measured, name) for name in names]
+    of_tasks = [f"{number}{_of_tasks(measured, name)}" for number, name in zip(long, names, strict=True)]
+    short_asked = [long[0], _measured(measured, "recall", interval=False), *long[2:]]
+    bare = [_measured(measured, name, reason=False, interval=False) for name in names]
+    form = " right {}  asked {}  ECE {}  AUROC {}"
     first = _first_fitting(
         width,
-        " precision ↑ {}  ECE ↓ {}  AUROC macro ↑ {}".format(*of_tasks),
-        " precision {}  ECE {}  AUROC macro {}".format(*of_tasks),
-        " prec. ↑ {}  ECE ↓ {}  AUROC ↑ {}".format(*of_tasks),
-        " prec. {} ECE {} AUROC {}".format(*of_tasks),
-        " prec. {} ECE {} AUROC {}".format(*numbers),
-        " prec. {} ECE {} AUROC {}".format(*(_measured(measured, name, reason=False) for name in names)),
+        " right ↑ {}  asked ↑ {}  ECE ↓ {}  AUROC ↑ {}".format(*of_tasks),
+        form.format(*of_tasks),
+        form.format(*long),
+        form.format(*short_asked),
+        form.format(*(_measured(measured, name, reason=False) for name in names)),
+        form.format(long[0], *bare[1:]),
+        form.format(*bare),
     )
     micro = f"{_measured(measured, 'auroc_micro')} ({base})"
     of = _of_tasks(measured, "auroc_micro")
     few = f"n {measured.units:,}"
     second = _first_fitting(
         width,
-        _joined(waiting, f"micro ↑ {micro}{of}", answers, about, left_out),
-        _joined(waiting, f"micro {micro}{of}", answers, about, left_out),
-        _joined(waiting, f"micro {micro}{of}", few, about, left_out),
-        _joined(waiting, f"micro {micro}{of}", few, left_out),
-        _joined(waiting, f"micro {_measured(measured, 'auroc_micro', reason=False)} ({base})", few, about, left_out),
+        _joined(waiting, answers, f"AUROC inside answers ↑ {micro}{of}", about, left_out),
+        _joined(waiting, answers, f"inside answers {micro}{of}", about, left_out),
+        _joined(waiting, answers, f"inside {micro}{of}", about, left_out),
+        _joined(waiting, few, f"inside {micro}{of}", about, left_out),
+        _joined(waiting, few, f"inside {micro}{of}", left_out),
+        _joined(waiting, few, f"inside {_measured(measured, 'auroc_micro', reason=False)} ({base})", about, left_out),
     )
     return first, second
+
+
+def _has_units(session: RunSession) -> bool:
+    """Return whether something was scored since the last measurement, that found nothing."""
+    return session.computing and any(len(answer.units[session.choice.kind]) for answer in session.state.map.answers)
 
 
 def _joined(*parts: str) -> str:
@@ -236,10 +262,10 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _measured(measured: Measured, name: str, *, reason: bool = True) -> str:
+def _measured(measured: Measured, name: str, *, reason: bool = True, interval: bool = True) -> str:
     value = measured.values[name]
     text = number(value) if reason else known(value)
-    if value.value is not None and name in measured.intervals:
+    if interval and value.value is not None and name in measured.intervals:
         low, high = measured.intervals[name]
         return f"{text} [{short(low)} {short(high)}]"
     return text
@@ -256,16 +282,19 @@ def short(value: float) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def legend_words(state: LiveState, following: bool, reading: bool, room: int) -> tuple[str, str, str]:
-    """Return the legend left and right of the shades, and the heads of the columns of the map where they have room."""
+def known_function(name: str) -> str:
+    """Return a confidence function by its name; the usual one where there is none of that name."""
+    return name if name in SHADE_SCALES else HEADLINE_FUNCTION
+
+
+def legend_words(state: LiveState, following: bool, reading: bool, room: int) -> tuple[str, str]:
+    """Return what stands left and right of the shades."""
     scale = SHADE_SCALES[state.map.function].formula
     place = "reading …" if reading else "newest below" if following else "end follows"
     left, right = f"── {state.map.kind}s ── {scale} 0 ", f" 1 ── {place} ──"
-    short_left, short_right = f"{state.map.kind}s {scale} 0 ", f" 1 {place} "
-    for words in ((left, right, HEADS), (short_left, short_right, HEADS), (left, right, "")):
-        if cell_len("".join(words)) <= room:
-            return words
-    return short_left, short_right, ""
+    if cell_len(left + right) <= room:
+        return left, right
+    return f"{state.map.kind}s {scale} 0 ", f" 1 {place} "
 
 
 def rule(title: str, width: int) -> str:

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from salt_tui.app import live_lines
 from salt_tui.app.answer_cells import KINDS
+from salt_tui.app.answer_filter import answers_with
 from salt_tui.app.atom_heatmap import AtomHeatmap
-from salt_tui.app.atom_map import AtomMap
+from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.app.atom_sentence import fit, heading, sentence
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import Question
 from salt_tui.app.framed_screen import FramedScreen
-from salt_tui.app.messages import ExportRuns, ResumeRun, ShowScreen
-from salt_tui.app.run_session import RunSession
+from salt_tui.app.messages import ExportRuns, OpenAnswer, OpenRun, ResumeRun, ShowScreen
+from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.runs_state import why_not
+from salt_tui.app.settings import load_view, save_view
 from salt_tui.measure.running import Measured
 from salt_tui.palette import DrawingMode, Look, draw_cell
 from salt_tui.visible_text import visible
@@ -37,7 +42,7 @@ the frames and a quarter of the measurements a tenth: its threads wait for each 
 them both lose.  Keys wait for no frame."""
 MEASURE_AFTER_SECONDS = 0.25
 TICKS_WHILE_READING = 10
-TASK_ROWS = 2
+TASK_ROWS = 3
 TALL_TASK_ROWS = 8
 TALL = 30
 LOG_ROWS = 5
@@ -54,7 +59,7 @@ class Legend(Widget):
     def __init__(self) -> None:
         """Start without words."""
         super().__init__(id="legend")
-        self.words = ("", "", "")
+        self.words = ("", "")
         self.look = Look(DrawingMode.COLOUR)
 
     @property
@@ -74,11 +79,26 @@ class Legend(Widget):
     def render_line(self, y: int) -> Strip:
         """Draw the one line."""
         width = self.size.width
-        left, right, heads = self.words
+        left, right = self.words
         segments = [Segment(f" {left}", Style(bold=True)), *self._shades()]
         used = sum(segment.cell_length for segment in segments)
-        segments.append(Segment(right.ljust(max(0, width - used - len(heads)), "─") + heads, Style(bold=True)))
+        segments.append(Segment(right.ljust(max(0, width - used), "─"), Style(bold=True)))
         return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
+
+
+class TaskLines(Static):
+    """The lines of the tasks; a click on one chooses its task."""
+
+    class Chosen(Message):
+        """The line of a task was clicked; the first line is 0."""
+
+        def __init__(self, line: int) -> None:
+            super().__init__()
+            self.line = line
+
+    def on_click(self, event: events.Click) -> None:
+        """Say which line it was."""
+        self.post_message(self.Chosen(event.y))
 
 
 class LiveScreen(FramedScreen):
@@ -90,25 +110,28 @@ class LiveScreen(FramedScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "Pause", id="live.pause"),
-        Binding("f", "function(1)", "Function", tooltip="Next function", id="live.function"),
-        Binding("F", "function(-1)", "Previous function", id="live.function_back"),
+        Binding("space", "go_on", "Go on", id="live.go_on"),
+        Binding("f", "function(1)", "Signal", tooltip="Next confidence function", id="live.function"),
+        Binding("F", "function(-1)", "Previous confidence function", id="live.function_back"),
+        Binding("slash", "filter", "Filter", tooltip="Show some answers only", id="live.filter"),
+        Binding("R", "read_again", "Read again", id="live.read_again"),
         Binding("g", "granularity", "Unit", tooltip="Atoms or lines", id="live.granularity"),
         Binding("t", "task", "Task", tooltip="Numbers of one task", id="live.task"),
         Binding("o", "log", "Log", id="live.log"),
-        Binding("x", "cancel_answer", "Drop", tooltip="Cancel this answer", id="live.cancel_answer"),
+        Binding("x", "cancel_answer", "Cancel", tooltip="Cancel the answer under the cursor", id="live.cancel_answer"),
         Binding("X", "cancel_run", "Stop", tooltip="Stop the run", id="live.cancel_run"),
         Binding("r", "resume", "Resume", id="live.resume"),
         Binding("e", "export", "Export", id="live.export"),
         Binding("y", "copy", "Copy", tooltip="Copy the sentence", id="live.copy"),
-        Binding("escape", "back", "Back", tooltip="Close the log, or Runs", id="live.back"),
+        Binding("escape", "back", "Back", tooltip="Leave the filter, close the log, or go to Runs", id="live.back"),
         # Reached where the key's own action can do nothing now.
         Binding("r", "say_why_not('resume')", "Why nothing is resumed", id="why.live_not_resumed"),
         Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.live_not_stopped"),
     ]
     FOOTER = (
-        "live.pause", "live.cancel_run", "live.resume", "live.task", "map.next_wrong", "app.runs", "live.export",
-        "app.setup", "live.function", "map.surest_wrong", "live.granularity", "live.log", "live.cancel_answer",
-        "live.copy",
+        "live.go_on", "live.pause", "live.cancel_run", "live.resume", "live.read_again", "map.open", "map.next_wrong",
+        "map.surest_wrong", "map.previous_answer", "live.function", "live.filter", "live.task", "live.granularity",
+        "live.export", "live.log", "live.cancel_answer", "live.copy",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -130,17 +153,20 @@ class LiveScreen(FramedScreen):
     def compose_body(self) -> ComposeResult:
         """Lay the parts out."""
         yield Static(id="title", markup=False)
-        yield Static(id="tasks", markup=False)
+        yield TaskLines(id="tasks", markup=False)
         yield Legend()
         yield AtomHeatmap(AtomMap(), self.desk.look, id="map")
         yield Static(id="unit", markup=False)
         yield Static(id="sentence", markup=False)
         yield Static(id="log", markup=False)
         yield Static(id="metrics", markup=False)
+        yield Input(placeholder="show answers with these words: task, status, number", compact=True, id="map-filter")
 
     def on_mount(self) -> None:
         """Begin to pull."""
         self.query_one("#log").display = False
+        self.query_one("#map-filter").display = False
+        self.map.map.function = live_lines.known_function(load_view().function)
         self.map.cursor_moved = self._cursor_moved
         self.map.focus()
         self.set_interval(1 / FRAMES_PER_SECOND, self._pull)
@@ -173,7 +199,9 @@ class LiveScreen(FramedScreen):
             return
         changes = session.pull()
         for message in changes.messages:
-            self.say(message, "warning")
+            # What a stored run said was told when it was computed, and stands in the log.
+            if not session.reading:
+                self.say(message, "warning")
         self._changed |= changes.generations | changes.counted
         self._progressed = self._progressed or changes.progress
         self._measure_when_settled(session)
@@ -225,7 +253,9 @@ class LiveScreen(FramedScreen):
 
     def _show_session(self, session: RunSession | None) -> None:
         shown = session.state.map if session else AtomMap()
-        # What the user chose to look at stays chosen.
+        # What the user chose to look at stays chosen; a filter is of one run.
+        if self.query_one("#map-filter").display:
+            self._leave_filter()
         shown.function = self.map.map.function
         if shown.kind != self.map.map.kind:
             shown.kind = self.map.map.kind
@@ -254,6 +284,12 @@ class LiveScreen(FramedScreen):
         """Draw what was missed."""
         super().on_screen_resume()
         self._stale = True
+        session, answer = self._session, self.desk.runs.answer
+        if session is not None and session is self.desk.runs.shown and answer is not None:
+            number = session.state.map.number_of(answer[0])
+            if number is not None and session.state.map.kind == "atom":
+                self.map.go_to(Place(number, answer[1]))
+        self.desk.runs.answer = None
 
     # --- drawing ------------------------------------------------------------------------------------------------
 
@@ -294,8 +330,10 @@ class LiveScreen(FramedScreen):
     def _draw_tasks(self, session: RunSession) -> None:
         rows = TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
         cursor = self.map.cursor
-        marked = None if cursor is None else session.state.map.answers[cursor.answer].task
-        lines = live_lines.task_lines(session.state, session.precisions, marked, rows, self.size.width)
+        marked = session.state.map.task
+        if marked is None and cursor is not None:
+            marked = session.state.map.answers[cursor.answer].task
+        lines = live_lines.task_lines(session.state, session.task_numbers, marked, rows, self.size.width)
         self._set("tasks", "\n".join(lines))
 
     def _draw_legend(self) -> None:
@@ -304,7 +342,7 @@ class LiveScreen(FramedScreen):
         before = legend.words, legend.look
         legend.look = self.desk.look
         legend.words = (
-            ("", "", "")
+            ("", "")
             if session is None
             else live_lines.legend_words(session.state, self.map.following, session.reading, legend.room)
         )
@@ -368,29 +406,69 @@ class LiveScreen(FramedScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Grey out what cannot be done now."""
         session = self._session
-        if action in {"pause", "cancel_answer", "cancel_run"}:
+        if action in {"pause", "go_on"}:
+            able = session is not None and session.computing
+            return able and (session.state.phase == "paused") is (action == "go_on") if session is not None else False
+        if action in {"cancel_answer", "cancel_run"}:
             return True if session is not None and session.computing else None
+        if action == "read_again":
+            return session is not None and session.state.phase == "elsewhere"
         if action == "resume":
             return True if session is not None and session.resumable else None
         if action == "export":
             return True if session is not None and session.run is not None else None
         if action == "copy":
             return True if self._sentence else None
-        if action in {"function", "granularity", "task", "log"}:
+        if action in {"function", "granularity", "task", "log", "filter"}:
             return True if session is not None else None
         return True
 
     def action_pause(self) -> None:
-        """Suspend or wake the computation."""
+        """Suspend the computation."""
         if self._session is not None:
             self._session.toggle_pause()
             self._draw_title()
 
+    def action_go_on(self) -> None:
+        """Wake the computation."""
+        self.action_pause()
+
+    def action_read_again(self) -> None:
+        """Read anew what another process has stored meanwhile."""
+        if self._session is not None and self._session.run is not None:
+            self.post_message(OpenRun(self._session.run))
+
     def action_function(self, step: int) -> None:
-        """Shade by the next confidence function."""
+        """Shade by the next confidence function, and remember it."""
         if self._session is not None:
-            self._session.state.next_function(step)
+            function = self._session.state.next_function(step)
+            save_view(replace(load_view(), function=function))
             self.redraw()
+
+    # --- the filter ---------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Go to the filter."""
+        field = self.query_one("#map-filter", Input)
+        field.display = True
+        field.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show the answers with these words only."""
+        if self._session is not None:
+            self._session.state.map.show_only(answers_with(event.value))
+            self.map.show_everything()
+            self._draw_all()
+
+    def on_input_submitted(self) -> None:
+        """Keep the filter and go back to the map."""
+        self.map.focus()
+
+    def _leave_filter(self) -> None:
+        field = self.query_one("#map-filter", Input)
+        field.value = ""
+        field.display = False
+        self.map.focus()
 
     def action_granularity(self) -> None:
         """Show lines instead of atoms, or the reverse."""
@@ -425,9 +503,32 @@ class LiveScreen(FramedScreen):
         log.display = not log.display
         self._draw_log()
 
+    def on_task_lines_chosen(self, message: TaskLines.Chosen) -> None:
+        """Go to the first answer of the task whose line was clicked."""
+        session = self._session
+        tasks = [] if session is None else list(session.state.view.tasks)
+        if session is None or not 0 <= message.line < len(tasks) == len(self._texts.get("tasks", "").split("\n")):
+            return
+        session.state.map.task = tasks[message.line]
+        answers = session.state.map.answers
+        found = (Place(number, 0) for number, answer in enumerate(answers) if answer.task == tasks[message.line])
+        self.map.go_to(next(found, None))
+        self.redraw()
+
+    def on_atom_heatmap_opened(self, message: AtomHeatmap.Opened) -> None:
+        """Open an answer from its atom, or from the first atom of its line."""
+        session = self._session
+        if session is None:
+            return
+        place, kinds = message.place, session.state.map
+        atom = place if kinds.kind == "atom" else kinds.counterpart(place, "atom")
+        self.post_message(OpenAnswer(kinds.answers[place.answer].generation, 0 if atom is None else atom.unit))
+
     def action_back(self) -> None:
-        """Close the log; go to the list of runs where it is closed."""
-        if self.query_one("#log").display:
+        """Leave the filter, or close the log; go to the list of runs where there is neither."""
+        if self.query_one("#map-filter").display:
+            self._leave_filter()
+        elif self.query_one("#log").display:
             self.action_log()
         else:
             self.post_message(ShowScreen("runs"))
@@ -441,7 +542,7 @@ class LiveScreen(FramedScreen):
             self.say(why_not(what, session.run, session.state.phase))
 
     def action_cancel_answer(self) -> None:
-        """Cancel the answer under the cursor."""
+        """Ask whether to cancel the answer that is under the cursor now."""
         session, cursor = self._session, self.map.cursor
         if session is None:
             return
@@ -449,11 +550,17 @@ class LiveScreen(FramedScreen):
             self.say("x cancels the answer under the cursor: choose one with the arrows")
             return
         answer = session.state.map.answers[cursor.answer]
-        if session.cancel_answer(answer.generation):
-            self.say(f"answer {answer.position + 1} of {answer.task} is being cancelled")
-        else:
-            status = answer.status.replace("_", " ")
-            self.say(f"answer {answer.position + 1} of {answer.task} is not being written: it is {status}")
+        name = f"answer {answer.position + 1} of {answer.task}"
+        if answer.status not in CANCELLABLE:
+            self.say(f"{name} is not being written: it is {answer.status.replace('_', ' ')}")
+            return
+
+        def cancel(yes: bool | None) -> None:
+            if yes and not session.cancel_answer(answer.generation):
+                self.say(f"{name} has ended by itself")
+
+        consequence = "It is left out of all numbers and the run goes on; resuming the run computes it."
+        self.app.push_screen(Question(f"Cancel {name}?", consequence), cancel)
 
     def action_cancel_run(self) -> None:
         """Stop the run after asking."""

@@ -133,7 +133,9 @@ class LiveState:
                 self._answer(event.generation).clear()
                 changes.generations.add(event.generation)
             case AnswerStarted():
-                answer = AnswerCells(event.generation, event.task, event.position)
+                answer = AnswerCells(
+                    event.generation, event.task, event.position, reference_lines=event.reference_lines
+                )
                 answer.keep_texts()
                 self.map.add(answer)
             case RunStarted():

@@ -58,6 +58,15 @@ class OpenRun(Message):
         self.run = run
 
 
+class OpenAnswer(Message):
+    """Show an answer of the run on the screen, from one of its atoms on."""
+
+    def __init__(self, generation: int, atom: int) -> None:
+        super().__init__()
+        self.generation = generation
+        self.atom = atom
+
+
 class ExportRuns(Message):
     """Ask for a file, and export runs to it."""
 

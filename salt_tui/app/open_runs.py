@@ -40,6 +40,7 @@ class OpenRuns:
     Attributes:
         shown: the run on the screen, None while there is none.
         computed: the run that was computed here last, or is; None while there was none.
+        answer: number of the answer to look at next, and one of its atoms; None once a screen has taken it.
         interrupted: number of the run that was stopped because the app ends, None while there is none.
 
     Args:
@@ -50,6 +51,7 @@ class OpenRuns:
         self.database = database
         self.shown: RunSession | None = None
         self.computed: RunSession | None = None
+        self.answer: tuple[int, int] | None = None
         self.interrupted: int | None = None
         self._paused_for_suspension = False
 
@@ -96,6 +98,8 @@ class OpenRuns:
     def show(self, session: RunSession, *, computed: bool) -> None:
         """Show a run from now on, and close those that are neither shown nor at work."""
         before = {self.shown, self.computed} - {session}
+        if session is not self.shown:
+            self.answer = None
         self.shown = session
         if computed:
             self.computed = session

@@ -14,7 +14,7 @@ from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import Changes, LiveState
 from salt_tui.commands.failures import describe_failure
 from salt_tui.engine.process import read_log_tail
-from salt_tui.measure.running import Choice, Measured, RunningMeasurement, RunningUnits
+from salt_tui.measure.running import Choice, Measured, RunningMeasurement, RunningUnits, TaskNumbers
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.errors import EnvironmentChangedError
@@ -31,7 +31,6 @@ from salt_tui.store.records import RESUMABLE, UnitKind, UnitRecord
 from salt_tui.store.results import StoredRun
 from salt_tui.store.unit_stream import AnswerUnits
 from scoring.labels import CONFIDENCE_STATUSES
-from scoring.value import Value
 
 PULL_SECONDS = 0.008
 """Longest time that one pull spends on stored answers, so that 30 pulls a second leave room for keys."""
@@ -253,9 +252,9 @@ class RunSession:
         return self._measurement.result(self.choice)
 
     @property
-    def precisions(self) -> Mapping[str, Value]:
-        """The last measured precision of every task, at the present granularity."""
-        return self._measurement.precisions(self.state.map.kind)
+    def task_numbers(self) -> Mapping[str, TaskNumbers]:
+        """The last numbers of every task, at the present granularity and by the present function."""
+        return self._measurement.tasks(self.state.map.kind, self.state.map.function)
 
     @property
     def waiting_for(self) -> str:

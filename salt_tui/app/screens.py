@@ -18,7 +18,8 @@ class ScreenEntry:
     Attributes:
         name: of its mode, as in the screen's `NAME`.
         title: in the first line and in help.
-        keys: that show it, joined by commas; the first one stands in the first line.
+        keys: that show it, joined by commas; the first one stands in the first line.  Without any it is opened from
+            another screen.
         shows: what it shows and what that needs, for help.
         load: imports its class.
     """
@@ -42,6 +43,12 @@ def _live() -> type[FramedScreen]:
     return LiveScreen
 
 
+def _answer() -> type[FramedScreen]:
+    from salt_tui.app.answer_screen import AnswerScreen
+
+    return AnswerScreen
+
+
 def _runs() -> type[FramedScreen]:
     from salt_tui.app.runs_screen import RunsScreen
 
@@ -53,6 +60,7 @@ SCREENS: dict[str, ScreenEntry] = {
     for entry in (
         ScreenEntry("setup", "Setup", "1,f2", "choose and start an evaluation", _setup),
         ScreenEntry("live", "Live", "2,f3", "a run, while it is computed or as it was stored", _live),
+        ScreenEntry("answer", "Answer", "", "one answer, token by token; enter on an atom of Live opens it", _answer),
         ScreenEntry("runs", "Runs", "3,f4", "the stored runs", _runs),
     )
 }

@@ -54,19 +54,56 @@ def keys_path() -> Path:
 
 def load_choices() -> Choices:
     """Return the last choices, defaults where there are none or the file is damaged."""
-    try:
-        return Choices.from_data(json.loads(choices_path().read_text("utf-8")))
-    except (OSError, ValueError):
-        return Choices()
+    return Choices.from_data(_load(choices_path()))
 
 
 def save_choices(choices: Choices) -> None:
     """Remember the choices; a folder that cannot be written is no reason to stop."""
-    path = choices_path()
+    _save(choices_path(), asdict(choices))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How runs were last looked at.
+
+    Attributes:
+        function: name of the confidence function, empty for the usual one.
+        shading: what colours say, a value of `Shading`; empty for the usual.
+    """
+
+    function: str = ""
+    shading: str = ""
+
+
+def view_path() -> Path:
+    """Return the file of the last view."""
+    return user_models_file().with_name("last-view.json")
+
+
+def load_view() -> View:
+    """Return the last view, the usual one where there is none or the file is damaged."""
+    data = _load(view_path())
+    known = data if isinstance(data, dict) else {}
+    return View(*(value if isinstance(value := known.get(name), str) else "" for name in ("function", "shading")))
+
+
+def save_view(view: View) -> None:
+    """Remember the view."""
+    _save(view_path(), asdict(view))
+
+
+def _load(path: Path) -> object:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _save(path: Path, data: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-        temporary.write_text(json.dumps(asdict(choices), indent=1), encoding="utf-8")
+        temporary.write_text(json.dumps(data, indent=1), encoding="utf-8")
         temporary.replace(path)
 
 

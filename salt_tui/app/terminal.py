@@ -7,7 +7,8 @@ import sys
 import termios
 from collections.abc import Mapping
 
-from salt_tui.palette import DrawingMode, Look
+from salt_tui.app.settings import load_view
+from salt_tui.palette import DrawingMode, Look, Shading
 
 MINIMUM_WIDTH = 60
 MINIMUM_HEIGHT = 16
@@ -50,10 +51,12 @@ def terminal_look(environment: Mapping[str, str]) -> Look:
     """Choose how cells are drawn.
 
     ``NO_COLOR``, ``COLORTERM`` and ``TERM`` say how many colours there are; ``COLORFGBG``, which some terminals set,
-    says by the number of its last colour whether the ground is light.
+    says by the number of its last colour whether the ground is light.  What colours say was chosen last time.
     """
     light = environment.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_GROUNDS
-    return Look(drawing_mode(environment), light=light)
+    chosen = load_view().shading
+    shading = Shading(chosen) if chosen in set(Shading) else Shading.VERDICT
+    return Look(drawing_mode(environment), shading, light)
 
 
 def drawing_mode(environment: Mapping[str, str]) -> DrawingMode:

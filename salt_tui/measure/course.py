@@ -83,6 +83,26 @@ def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
     )
 
 
+def correctness_along(columns: UnitColumns) -> dict[str, tuple[float | None, ...]]:
+    """Return the share of right atoms by relative position, in tenths, of every task; None in a tenth without atoms."""
+    generated = columns.status != _MISSING
+    answers, answer = np.unique(columns.generation[generated], return_inverse=True)
+    # By order in its answer: while an answer is written, units of earlier lines may come late.
+    length = np.bincount(answer, minlength=answers.size)
+    starts = np.repeat(np.cumsum(length) - length, length)
+    place = np.empty(answer.size, dtype=np.int64)
+    place[np.argsort(answer, kind="stable")] = np.arange(answer.size) - starts
+    found = correctness_by_position(
+        columns.status[generated] == _CORRECT,
+        columns.status[generated] == _REDUNDANT,
+        place,
+        length[answer],
+        answer,
+        columns.task[generated],
+    )
+    return {task: curve.value for task, curve in _named(found.rate, columns.task_names).tasks.items()}
+
+
 def _named(curve: Curve, tasks: Sequence[str]) -> Curve:
     """Return the curve with the names of its tasks in place of their codes."""
     return replace(curve, tasks={tasks[int(code)]: values for code, values in curve.tasks.items()})

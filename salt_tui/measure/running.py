@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from salt_tui.measure.course import correctness_along
 from salt_tui.measure.rates import measure_rates
 from salt_tui.measure.rows import ReportRow, RowChoice, measure_rows
 from salt_tui.measure.task_scores import RAW, raw_scores, task_units
@@ -25,6 +26,9 @@ from scoring.value import NOT_A_PROBABILITY, Value, undefined
 
 METRICS = {"ece": "ece", "auroc_macro": "auroc", "auroc_micro": "auroc_micro"}
 """The metrics of the confidences, by the names of `Measured`."""
+
+SHARES = ("precision", "recall")
+"""The shares of right units, by the names of `Measured`."""
 
 DRAWN_UNITS = 50_000
 """Above so many units there are no intervals while the run goes on: 1,000 draws would take seconds."""
@@ -59,6 +63,22 @@ class RunningUnits:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskNumbers:
+    """What is said of one task.
+
+    Attributes:
+        precision, recall: of its units, pooled.
+        ece: of its units, by the chosen function.
+        along: share of right units by relative position in the answer, in tenths; None in a tenth without units.
+    """
+
+    precision: Value
+    recall: Value
+    ece: Value
+    along: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """Values of the units so far.
 
@@ -67,7 +87,7 @@ class Measured:
         answers: answers that hold one.
         left_out: answers that do not count.
         micro: those of ``answers`` with both right and wrong units, the base of ``auroc_micro``.
-        values: ``precision`` and the names of `METRICS`: the mean over tasks, each task equal.
+        values: ``precision``, ``recall`` and the names of `METRICS`: the mean over tasks, each task equal.
         intervals: by the same names, those of the report; absent where there is none.
         tasks: how many tasks have a value, by name.
         ordered: by task, the confidences of ``units``, oriented so that higher is surer, ascending.
@@ -103,9 +123,11 @@ def measure_running(units: RunningUnits, function: str, task: str | None = None,
     columns = units.columns if task is None else _only(units.columns, task)
     rates = measure_rates(columns)
     (row,) = measure_rows(columns, RowChoice({function: (RAW,)}, tuple(METRICS.values()), draws))
-    means = {"precision": rates.means["precision"], **{name: row.values[metric] for name, metric in METRICS.items()}}
+    means = {name: rates.means[name] for name in SHARES} | {
+        name: row.values[metric] for name, metric in METRICS.items()
+    }
     intervals: dict[str, Interval | None] = {
-        "precision": rates.intervals["precision"],
+        **{name: rates.intervals[name] for name in SHARES},
         **{name: row.intervals.get(metric) for name, metric in METRICS.items()},
     }
     return Measured(
@@ -118,6 +140,18 @@ def measure_running(units: RunningUnits, function: str, task: str | None = None,
         tasks={name: len(row.tasks) - len(mean.left_out) for name, mean in means.items()},
         ordered=_ordered(row, columns, function),
     )
+
+
+def measure_tasks(units: RunningUnits, function: str) -> dict[str, TaskNumbers]:
+    """Measure every task that has a unit."""
+    columns = units.columns
+    (row,) = measure_rows(columns, RowChoice({function: (RAW,)}, ("ece",), 0))
+    along = correctness_along(columns)
+    numbers = {}
+    for task, found in measure_rates(columns).tasks.items():
+        ece = row.tasks[task].values["ece"] if task in row.tasks else undefined("no unit with a confidence")
+        numbers[task] = TaskNumbers(found.counts.precision, found.counts.recall, ece, along.get(task, ()))
+    return numbers
 
 
 def _only(columns: UnitColumns, task: str) -> UnitColumns:
@@ -164,7 +198,7 @@ class RunningMeasurement:
         self._thread: threading.Thread | None = None
         self._asked: tuple[int, Choice] | None = None
         self._result: tuple[int, Choice, Measured] | None = None
-        self._precisions: tuple[str, Mapping[str, Value]] | None = None
+        self._tasks: tuple[tuple[str, str], Mapping[str, TaskNumbers]] | None = None
         self._not_before = 0.0
         self.failure: str | None = None
 
@@ -177,9 +211,9 @@ class RunningMeasurement:
         """Return whether the last result is for a choice and that version of the units."""
         return self._result is not None and self._result[:2] == (version, choice)
 
-    def precisions(self, kind: str) -> Mapping[str, Value]:
-        """Return the last measured precision of every task that has a unit of that kind."""
-        return self._precisions[1] if self._precisions is not None and self._precisions[0] == kind else {}
+    def tasks(self, kind: str, function: str) -> Mapping[str, TaskNumbers]:
+        """Return the last numbers of every task that has a unit of that kind."""
+        return self._tasks[1] if self._tasks is not None and self._tasks[0] == (kind, function) else {}
 
     def update(
         self, read: Callable[[Choice], RunningUnits], version: int, choice: Choice, *, rest: bool = True
@@ -213,9 +247,9 @@ class RunningMeasurement:
         try:
             units = read(choice)
             draws = 0 if rest and units.columns.status.size > DRAWN_UNITS else DRAWS
-            tasks = measure_rates(units.columns).tasks
+            tasks = measure_tasks(units, choice.function)
             self._result = version, choice, measure_running(units, choice.function, choice.task, draws)
-            self._precisions = choice.kind, {task: found.counts.precision for task, found in tasks.items()}
+            self._tasks = (choice.kind, choice.function), tasks
             self.failure = None
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from salt_tui.app.atom_sentence import DescribedUnit, heading, sentence
+from salt_tui.app.atom_sentence import DescribedUnit, confidence_text, heading, sentence
 
 pytestmark = pytest.mark.quick
 
@@ -20,7 +20,7 @@ WRONG = DescribedUnit(
 def test_a_confidently_wrong_atom() -> None:
     assert heading(WRONG) == "maze · answer 10 · atom 4 · row 1 column 4"
     assert sentence(WRONG) == (
-        "confidently wrong, max_probability 0.97, surer than 92% of its task. Said “18”, right is “−18”."
+        "confidently wrong, max_probability .970, surer than 92% of its task. Said “18”, right is “−18”."
     )
 
 
@@ -29,12 +29,12 @@ def test_a_confidently_wrong_atom() -> None:
     [
         (
             {"status": "correct", "value": 0.3},
-            "right but unsure, max_probability 0.3, surer than 92% of its task. Said “18”.",
+            "right but unsure, max_probability .300, surer than 92% of its task. Said “18”.",
         ),
         ({"status": "missing", "text": None, "value": None}, "missing. Nothing said, right is “−18”."),
         (
             {"status": "redundant", "reference": None, "value": 0.2, "surer_than": None},
-            "redundant, max_probability 0.2. Said “18”, where the answer should have ended.",
+            "redundant, max_probability .200. Said “18”, where the answer should have ended.",
         ),
         ({"status": "abstained", "text": "DK", "value": None}, "abstained. Said “DK” instead of “−18”."),
         (
@@ -69,7 +69,16 @@ def test_verdict_confidence_and_rank_fit_the_least_width() -> None:
 
 def test_hostile_and_wide_text_is_spelled_out_and_cut_and_the_verdict_stays() -> None:
     words = sentence(replace(WRONG, text="[/red]\x1b]0;x\x07" + "a" * 10_000, reference="漢" * 50, task="t\u202e"))
-    assert words.startswith("confidently wrong, max_probability 0.97, surer than 92%")
+    assert words.startswith("confidently wrong, max_probability .970, surer than 92%")
     assert words.endswith("Said “[/red]\\x1b]0;x\\x07a…”, right is “漢漢漢漢漢漢漢漢漢…”.")
     assert cell_len(words) <= 2 * 78
     assert "\\u202e" in heading(replace(WRONG, task="t\u202e"))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.0, "1"), (0.9997, ".9997"), (0.99999, ">.9999"), (0.5, ".500"), (0.0, "0"), (0.00001, "<.0001"),
+     (0.0023, ".0023"), (1.25, "1.25"), (-0.02, "-0.02"), (123456.0, "1.235e+05")],
+)  # fmt: skip
+def test_what_is_not_one_is_not_shown_as_one(value: float, text: str) -> None:
+    assert confidence_text(value) == text

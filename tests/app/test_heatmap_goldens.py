@@ -11,7 +11,7 @@ import pytest
 from rich.style import Style
 from textual.app import App, ComposeResult
 
-from salt_tui.app.atom_heatmap import LEFT, AtomHeatmap
+from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.palette import DrawingMode, Look
 from tests.app.unit_events import answer_events, scored, started, state_of
@@ -35,15 +35,20 @@ class MapApp(App[None]):
 
 
 def every_kind_of_row() -> AtomMap:
-    """One answer of every status, every verdict, long lines, a prompt and an answer that streams."""
+    """Tiles, grids, long answers, runs of missing atoms, every verdict, a prompt and an answer that streams."""
+    grid, codons = "kronecker_product", "dna_translation"
     return state_of(
-        started("maze", "code"),
-        *answer_events(1, 0, ["·····×····" * 3, "·-+?"]),
-        *answer_events(2, 1, ["×·×", "··"], status="truncated"),
+        started("maze", grid, codons),
+        *answer_events(1, 0, ["·", "··", "×·"]),
+        *answer_events(2, 1, ["×·×", "·?"], status="truncated"),
         *answer_events(3, 2, [], status="no_answer"),
-        *answer_events(4, 3, [], status="failed"),
-        *answer_events(5, 0, ["··········"], task="code", status=None),
-        *answer_events(6, 1, [], task="code", status=None)[:2],
+        *answer_events(4, 3, ["··", "-----"]),
+        *answer_events(5, 0, ["·" * 6, "·×·×××", "·" * 6], task=grid),
+        *answer_events(6, 1, ["·" * 6, "-" * 6, "-" * 6], task=grid),
+        *answer_events(7, 2, ["···", "×××"], task=grid, status="context_full"),
+        *answer_events(8, 0, ["·" * 20 + "×" * 10 + "-" * 9], task=codons, status="truncated"),
+        *answer_events(9, 1, ["·" * 10 + "+" * 40], task=codons, status=None),
+        *answer_events(10, 2, [], task=codons, status=None)[:2],
     ).map
 
 
@@ -95,29 +100,32 @@ def test_what_changes_in_a_scrolled_map_is_drawn() -> None:
         async with app.run_test(size=(60, 12)) as pilot:
             app.heatmap.go_to(Place(38, 0))
             await pilot.press("end")
-            assert app.heatmap.scroll_offset.y == 30
-            assert rows(app)[-1].startswith("   41> ·")
+            assert app.heatmap.scroll_offset.y == 10
+            assert rows(app)[-1].startswith("  41     1 [·]~")
             await pilot.press("up")
-            assert [row[:6] for row in rows(app)[-2:]] == ["   40>", "   41 "]
+            assert [row[:11] for row in rows(app)[-2:]] == ["  39   8/8 ", "  41     1 "]
             state.apply(deque([scored(41, 1, 0, "×", 0.5)]))
             app.heatmap.show_changes({41})
             await pilot.pause()
-            assert rows(app)[-1].startswith("   41  ·×~")
+            assert rows(app)[-1].startswith("  41     2  ·×~")
 
     asyncio.run(draw())
 
 
 def test_a_click_chooses_the_atom_under_it_and_none_between() -> None:
-    state = state_of(started(), *answer_events(1, 0, ["··", "×", "·" * 13]))
+    state = state_of(started(), *answer_events(1, 0, ["··", "×", "·" * 13]), *answer_events(2, 1, [], status="failed"))
+    left = state.map.form("maze").label
 
     async def draw() -> None:
         app = MapApp(state.map, Look(DrawingMode.COLOUR))
         async with app.run_test(size=(60, 12)) as pilot:
-            for unit, cell in ((1, 1), (2, 3), (3, 5), (15, 18), (12, 14)):
-                await pilot.click(AtomHeatmap, offset=(LEFT + cell, 1))
+            for unit, cell, y in ((1, 1, 1), (2, 3, 1), (3, 5, 1), (15, 18, 1), (12, 14, 1)):
+                await pilot.click(AtomHeatmap, offset=(left + cell, y))
                 assert app.heatmap.cursor == Place(0, unit)
-            for cell in (2, 4, 15, 19):
-                await pilot.click(AtomHeatmap, offset=(LEFT + cell, 1))
+            for cell, y in ((2, 1), (15, 1), (30, 1)):
+                await pilot.click(AtomHeatmap, offset=(left + cell, y))
                 assert app.heatmap.cursor == Place(0, 12)
+            await pilot.click(AtomHeatmap, offset=(left + 2, 2))
+            assert app.heatmap.cursor == Place(1, 0)
 
     asyncio.run(draw())

@@ -42,13 +42,16 @@ def test_in_a_field_the_ways_out_are_shown_and_a_typed_number_replaces(stored: P
 
 STATES = {
     80: (
-        "t Task w Error 3 Runs e Export 1 Setup f Function c Surest g Unit ? Help q Quit",
-        "r Resume t Task w Error 3 Runs e Export 1 Setup f Function g Unit ? Help q Quit",
+        "w Next wrong c Surest wrong [ Answer f Signal / Filter t Task ? Help q Quit",
+        "r Resume w Next wrong c Surest wrong [ Answer f Signal / Filter ? Help q Quit",
     ),
-    60: ("t Task w Error 3 Runs e Export 1 Setup g Unit ? Help q Quit", "r Resume t Task w Error 3 Runs e Export"),
+    60: (
+        "w Next wrong c Surest wrong [ Answer f Signal ? Help q Quit",
+        "r Resume w Next wrong c Surest wrong [ Answer ? Help q Quit",
+    ),
     140: (
-        "Setup f Function c Surest g Unit o Log ? Help q Quit",
-        "Setup f Function c Surest g Unit o Log ? Help q Quit",
+        "/ Filter t Task g Unit e Export o Log ? Help q Quit",
+        "/ Filter t Task g Unit e Export o Log ? Help q Quit",
     ),
 }
 
@@ -72,8 +75,12 @@ def test_the_keys_of_a_run_that_computes_and_of_the_list(script: Callable[..., P
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await until(
             pilot,
-            lambda: footer(app) == "space Pause X Stop t Task w Error 3 Runs e Export 1 Setup g Unit ? Help q Quit",
+            lambda: footer(app).startswith("space Pause X Stop w Next wrong c Surest wrong"),
         )
+        await pilot.press("space")
+        await until(pilot, lambda: footer(app).startswith("space Go on X Stop"))
+        await pilot.press("space")
+        await until(pilot, lambda: footer(app).startswith("space Pause X Stop"))
         await pilot.press("3")
         await until(pilot, lambda: footer(app) == "⏎ Open / Filter e Export 1 Setup 2 Live d Delete ? Help q Quit")
         await pilot.press("slash")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input
 
+from salt_tui.app.answer_screen import AnswerScreen
 from salt_tui.app.application import SaltApp
 from salt_tui.app.atom_map import Place
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
@@ -21,6 +23,8 @@ from salt_tui.app.settings import load_choices
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import Shading
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
+from salt_tui.store.store import open_store
 from tests.app.conftest import request
 from tests.app.pilot import drive, screen_text, shown, until, until_still
 
@@ -79,6 +83,16 @@ def test_keys_of_the_map(stored: Path) -> None:
         assert "no. 2 of the surest errors: " in screen_text(app)
         await press(pilot, "map.surest_wrong_back")
         assert heatmap.cursor == heatmap.map.surest_wrong()[0]
+        await press(pilot, "map.first")
+        await press(pilot, "map.next_answer")
+        assert heatmap.cursor == heatmap.map.answer_beside(first, 1)
+        await press(pilot, "map.previous_answer")
+        assert heatmap.cursor == first
+        await press(pilot, "map.next_task")
+        assert heatmap.cursor is not None
+        assert heatmap.map.answers[heatmap.cursor.answer].task == "dna_translation"
+        await press(pilot, "map.previous_task")
+        assert heatmap.cursor == first
         assert not heatmap.following
         await press(pilot, "map.follow")
         assert heatmap.following
@@ -104,6 +118,12 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         assert session.state.map.task == "kronecker_product"
         session.wait_for_measurement(5)
         await until(pilot, lambda: "kronecker_product" in screen_text(app).splitlines()[22])
+        await press(pilot, "live.filter")
+        await pilot.press(*"dna 2", "enter")
+        await until(pilot, lambda: screen.map.map.height == 2)
+        assert screen.map.has_focus
+        await press(pilot, "live.back")
+        assert not screen.map.map.filtered
         await press(pilot, "live.log")
         assert screen.query_one("#log").display
         await press(pilot, "live.back")
@@ -153,7 +173,8 @@ def test_keys_of_a_run_that_computes(script: Callable[..., Path], tmp_path: Path
         assert number is not None
         screen.map.go_to(Place(number, 0))
         await press(pilot, "live.cancel_answer")
-        await press(pilot, "live.pause")
+        await press(pilot, "question.yes")
+        await press(pilot, "live.go_on")
         assert session.state.phase == "running"
         await until(pilot, lambda: answers[number].status == "cancelled")
         await press(pilot, "live.cancel_run")
@@ -338,6 +359,95 @@ def test_quitting_without_asking(stored: Path) -> None:
         await until(pilot, lambda: app.return_code is not None)
 
     assert drive(scenario, stored).return_value == 0
+
+
+def test_keys_of_a_run_that_another_process_computes(stored: Path) -> None:
+    with sqlite3.connect(stored) as connection:
+        connection.execute("UPDATE run SET state = 'interrupted', finished_at = NULL")
+    with open_store(stored) as store:
+        store.claim(Work(1))
+
+        async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+            await open_stored(app, pilot)
+            before = shown(app)
+            await until(pilot, lambda: "computed by another process, R reads again" in screen_text(app))
+            await press(pilot, "live.read_again")
+            await until(pilot, lambda: shown(app) is not before and not shown(app).reading)  # type: ignore[union-attr]
+
+        drive(scenario, stored)
+
+
+def test_keys_of_an_answer(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        live = await open_stored(app, pilot)
+        await press(pilot, "map.first")
+        await press(pilot, "map.next_wrong")
+        atom = live.map.cursor
+        await press(pilot, "map.open")
+        screen = app.screen
+        assert isinstance(screen, AnswerScreen)
+        await until(pilot, lambda: "· answer 1 of 4 ·" in screen_text(app))
+        document = screen._document
+        assert document is not None
+        assert atom is not None
+        assert screen._token == document.first_token_of(atom.unit)
+        await press(pilot, "answer.first")
+        await until(pilot, lambda: "token 1 of" in screen_text(app))
+        await press(pilot, "answer.next_token")
+        await until(pilot, lambda: "token 2 of" in screen_text(app))
+        await press(pilot, "answer.previous_token")
+        assert screen._token == 0
+        await press(pilot, "answer.next_atom")
+        first = document.first_token_of(0)
+        assert screen._token == first
+        await press(pilot, "answer.next_atom")
+        assert screen._token == document.first_token_of(1)
+        await press(pilot, "answer.previous_atom")
+        assert screen._token == first
+        await press(pilot, "answer.next_wrong")
+        wrong = document.atom_of(screen._token)
+        assert wrong is not None
+        assert document.atoms[wrong].status != "correct"
+        await press(pilot, "answer.last")
+        await press(pilot, "answer.previous_wrong")
+        assert document.atom_of(screen._token) is not None
+        await press(pilot, "answer.first")
+        await press(pilot, "answer.line_down")
+        assert screen._token == document.token_in_line(0, 1) > 0
+        await press(pilot, "answer.line_up")
+        assert screen._token == 0
+        await press(pilot, "answer.search")
+        await pilot.press("asterisk", "enter")
+        await until(pilot, lambda: screen._token > 0)
+        await press(pilot, "answer.search_on")
+        assert screen._token == 0, "round the end"
+        await press(pilot, "answer.texts")
+        assert "right answer" in screen_text(app) or "raw reply" in screen_text(app)
+        await press(pilot, "text.leave")
+        await press(pilot, "answer.copy")
+        assert app.clipboard.startswith("token 1 of")
+        await press(pilot, "answer.play")
+        await until(pilot, lambda: "tokens · 8 a second" in screen_text(app))
+        await press(pilot, "answer.faster")
+        assert screen._player.speed == 16
+        await press(pilot, "answer.slower")
+        assert screen._player.speed == 8
+        await press(pilot, "answer.play")
+        assert not screen._player.playing
+        await until(pilot, lambda: "space goes on" in screen_text(app))
+        await press(pilot, "answer.last")
+        assert screen._player.arrived == screen._player.total, "the keys move through what has arrived"
+        await press(pilot, "answer.next")
+        await until(pilot, lambda: "· answer 2 of 4 ·" in screen_text(app))
+        await press(pilot, "answer.previous")
+        await until(pilot, lambda: "· answer 1 of 4 ·" in screen_text(app))
+        await press(pilot, "answer.next_wrong")
+        atom_there = screen._document.atom_of(screen._token)  # type: ignore[union-attr]
+        await press(pilot, "answer.back")
+        await until(pilot, lambda: app.screen is live)
+        assert live.map.cursor == Place(0, atom_there or 0)
+
+    drive(scenario, stored)
 
 
 def test_every_binding_has_an_id_of_its_own_and_is_pressed_above() -> None:

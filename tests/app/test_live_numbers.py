@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from salt_tui.app import live_lines
 from salt_tui.app.application import SaltApp
 from salt_tui.app.run_session import RunSession
+from salt_tui.measure.running import TaskNumbers
 from salt_tui.runner.events import RunEnded, TaskProgress
 from scoring.value import Value, undefined
 from tests.app.pilot import drive, screen_text, until
@@ -26,23 +27,42 @@ TASKS = (
 )  # fmt: skip
 
 
+def numbers(precision: Value, *along: float | None) -> TaskNumbers:
+    """Return the numbers of a task with that precision."""
+    return TaskNumbers(precision, Value(0.25), Value(0.125), along)
+
+
 def test_every_task_has_its_precision_beside_the_others() -> None:
     state = state_of(started(*TASKS), *answer_events(1, 0, ["·×"], task="arc_grid"))
-    precisions = {"arc_grid": Value(0.5), "code": undefined("nothing generated"), "maze": Value(1.0)}
-    first, *rest = live_lines.task_lines(state, precisions, "maze", 2, 80)
+    found = {
+        "arc_grid": numbers(Value(0.5)), "code": numbers(undefined("nothing generated")), "maze": numbers(Value(1.0))
+    }  # fmt: skip
+    first, *rest = live_lines.task_lines(state, found, "maze", 2, 80)
     assert first.startswith(" 8 tasks ")
     assert "1/32 answers · arc_grid 1/4" in first
     assert rest == [
         " arc_grid       .50  code           –    dna_translati… …    first_order_l… …   ",
         " kronecker_pro… …    matrix_multip… …   >maze           1.00 words_collect… …   ",
     ]
-    assert live_lines.task_lines(state, precisions, "maze", 2, 200)[1:] == [
+    assert live_lines.task_lines(state, found, "maze", 2, 200)[1:] == [
         " arc_grid .50  code –  dna_translation …  first_order_logic …  kronecker_product …  matrix_multiplication …"
         " >maze 1.00  words_collection …"
     ]
-    whole = live_lines.task_lines(state, precisions, "maze", 8, 120)
-    assert [line[:24].rstrip() for line in whole] == [f"{'>' if task == 'maze' else ' '}{task}" for task in TASKS]
-    assert whole[6].rstrip().endswith("0/4  1.00")
+    whole = live_lines.task_lines(state, found, "maze", 8, 120)
+    assert [line[:22].rstrip() for line in whole] == [f"{'>' if task == 'maze' else ' '}{task}" for task in TASKS]
+
+
+def test_a_task_that_is_done_is_a_thin_line_and_one_at_work_has_a_bar() -> None:
+    events = [event for number in range(4) for event in answer_events(number + 1, number, ["·×"])]
+    state = state_of(started("maze", "code"), *events, *answer_events(9, 0, ["·"], task="code"))
+    found = {"maze": numbers(Value(0.5), 1.0, 0.5, None, 0.0), "code": numbers(Value(1.0), 1.0)}
+    done, at_work = live_lines.task_lines(state, found, None, 3, 80)
+    assert done == " maze     4/4  right .50  asked .25  ECE .12  along █▅ ▁"
+    assert at_work.startswith(" code     1/4 ▕▓▓░░░░░░▏  so far █  ")
+    assert at_work.endswith(" tok/s")
+    narrow = live_lines.task_lines(state, found, None, 3, 34)
+    assert narrow[0] == " maze     4/4"
+    assert narrow[1].startswith(" code     1/4 ▕▓▓░░░░░░▏")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
@@ -55,29 +75,14 @@ def test_the_lines_of_tasks_fit_and_name_all(width: int) -> None:
     assert "1/8000" in lines[0]
 
 
-def test_a_task_keeps_its_numbers_beside_the_pace_at_sixty_columns() -> None:
-    state = state_of(started("matrix_multiplication", "maze"), *answer_events(1, 0, ["·×"], "matrix_multiplication"))
-    assert state.phase == "running"
-    line = live_lines.task_lines(state, {"matrix_multiplication": Value(0.5)}, None, 2, 60)[0]
-    assert "1/4   .50 " in line
-    assert line.startswith(" matrix_mult")
-    assert "ETA" in line
-    assert cell_len(line) <= 60
-
-
-def test_the_rows_end_in_the_counts_of_the_unit_that_is_shown(tmp_path: Path) -> None:
+def test_the_score_is_that_of_the_unit_that_is_shown(tmp_path: Path) -> None:
     session, _ = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, ["··", "·×", "·-"]))
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await show(app, pilot, session)
-
-        def end() -> str:
-            return screen.map.draw_row(1).text[-25:].strip()
-
-        assert end() == "5  .80  complete"
+        assert "   1   4/6 " in screen.map.draw_row(1).text
         await pilot.press("g")
-        assert end() == "3  .33  complete"
-        assert "n prec.  status" in screen_text(app)
+        assert "   1   1/3 " in screen.map.draw_row(1).text
 
     drive(scenario, tmp_path / "salt.db")
 
@@ -85,22 +90,23 @@ def test_the_rows_end_in_the_counts_of_the_unit_that_is_shown(tmp_path: Path) ->
 def test_numbers_under_an_ended_run_are_those_of_all_its_atoms_or_marked(tmp_path: Path) -> None:
     session, run = session_of(tmp_path / "salt.db", started("maze", "code"), *answer_events(1, 0, ["·×"]))
     session.pull()
-    assert live_lines.metric_lines(session, 80) == (" precision …  ECE …  AUROC …", " measuring … · 2 tasks")
+    assert live_lines.metric_lines(session, 80) == (" right …  asked …  ECE …  AUROC …", " measuring … · 2 tasks")
     session.measure()
     session.wait_for_measurement(5)
-    assert "n 2 in 1 answer · 1 of 2 tasks" in live_lines.metric_lines(session, 80)[1]
+    assert "n 2 in 1 answer · " in live_lines.metric_lines(session, 80)[1]
+    assert live_lines.metric_lines(session, 80)[1].endswith(" · 1 of 2 tasks")
     run.mailbox.extend(answer_events(2, 0, ["·×·"], task="code"))
     session.pull()
     assert "measuring" not in live_lines.metric_lines(session, 80)[1], "of the n that is said"
     run.mailbox.append(RunEnded(7, "finished", None))
     run.ends = True
     session.pull()
-    assert live_lines.metric_lines(session, 80)[1].startswith(" measuring … · micro ↑ 1.00 (1/1) · n 2 in 1 answer ")
+    assert live_lines.metric_lines(session, 80)[1].startswith(" measuring … · n 2 in 1 answer · ")
     session.measure()
     session.wait_for_measurement(5)
-    assert live_lines.metric_lines(session, 80)[1] == " micro ↑ .75 (2/2) · n 5 in 2 answers · 2 tasks"
+    assert live_lines.metric_lines(session, 80)[1] == " n 5 in 2 answers · AUROC inside answers ↑ .75 (2/2) · 2 tasks"
     session.next_task()
-    assert live_lines.metric_lines(session, 80) == (" precision …  ECE …  AUROC …", " measuring … · maze")
+    assert live_lines.metric_lines(session, 80) == (" right …  asked …  ECE …  AUROC …", " measuring … · maze")
 
 
 def test_no_number_is_shown_of_a_part_of_a_stored_run(stored: Path) -> None:
@@ -114,7 +120,7 @@ def test_no_number_is_shown_of_a_part_of_a_stored_run(stored: Path) -> None:
             break
         session.measure()
         seen.add(live_lines.metric_lines(session, 80))
-    assert {first for first, _ in seen} == {" precision …  ECE …  AUROC …"}
+    assert {first for first, _ in seen} == {" right …  asked …  ECE …  AUROC …"}
     assert session.measured is None
     session.measure()
     session.wait_for_measurement(5)
@@ -139,9 +145,9 @@ def test_a_mean_says_of_how_many_tasks_it_is(tmp_path: Path) -> None:
     session.measure()
     session.wait_for_measurement(5)
     first, second = live_lines.metric_lines(session, 80)
-    assert "precision ↑ .75  ECE ↓ " in first
-    assert first.endswith("AUROC macro ↑ 1.00 of 1 task")
-    assert second == " micro ↑ 1.00 (1/2) of 1 task · n 4 in 2 answers · 2 tasks"
+    assert first.startswith(" right ↑ .75  asked ↑ .75  ECE ↓ ")
+    assert first.endswith("AUROC ↑ 1.00 of 1 task")
+    assert second == " n 4 in 2 answers · AUROC inside answers ↑ 1.00 (1/2) of 1 task · 2 tasks"
 
 
 def test_numbers_that_cannot_be_measured_are_said_once(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:

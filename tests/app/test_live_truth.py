@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from dataclasses import replace
@@ -23,7 +24,7 @@ from salt_tui.app.live_state import LiveState
 from salt_tui.app.messages import RunsDeleted
 from salt_tui.app.run_session import RunSession
 from salt_tui.runner.errors import EnvironmentChangedError
-from salt_tui.runner.events import Notice, PromptEvaluated, RunEnded, TokenArrived
+from salt_tui.runner.events import AnswerFinished, Notice, PromptEvaluated, RunEnded, TokenArrived
 from salt_tui.store.records import Work
 from salt_tui.store.store import open_store
 from tests.app.conftest import request
@@ -81,14 +82,18 @@ def test_an_answer_without_atoms_can_be_chosen_and_cancelled(tmp_path: Path) -> 
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await show(app, pilot, session)
-        await pilot.press("home", "down")
+        await pilot.press("home", "right_square_bracket")
         await pilot.pause()
         assert screen.map.cursor == Place(1, 0)
         assert "answer 2" in screen_text(app)
         assert "10/20 tokens; x cancels it" in screen_text(app)
         await pilot.press("x")
-        assert run.cancelled == [2]
-        await pilot.press("down", "x")
+        await until(pilot, lambda: "Cancel answer 2 of maze?" in screen_text(app))
+        await pilot.press("n")
+        assert run.cancelled == []
+        await pilot.press("x", "y")
+        await until(pilot, lambda: run.cancelled == [2])
+        await pilot.press("right_square_bracket", "x")
         await pilot.pause()
         assert run.cancelled == [2]
         assert "answer 3 of maze is not being written: it is no answer" in messages(app)
@@ -96,13 +101,36 @@ def test_an_answer_without_atoms_can_be_chosen_and_cancelled(tmp_path: Path) -> 
     drive(scenario, tmp_path / "salt.db")
 
 
-def test_following_stands_on_a_prompt_while_there_is_no_atom(tmp_path: Path) -> None:
-    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, [], status=None)[:2])
+def test_the_answer_to_cancel_is_the_one_that_was_named_whatever_comes_meanwhile(tmp_path: Path) -> None:
+    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, ["·×"], status=None))
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        await show(app, pilot, session)
+        screen = await show(app, pilot, session)
+        assert screen.map.following
         await pilot.press("x")
+        await until(pilot, lambda: "Cancel answer 1 of maze?" in screen_text(app))
+        run.mailbox.extend(answer_events(2, 1, ["··"], status=None))
+        await until(pilot, lambda: len(session.state.map.answers) == 2)
+        assert "Cancel answer 1 of maze?" in screen_text(app)
+        await pilot.press("y")
+        await until(pilot, lambda: run.cancelled == [1])
+        await pilot.press("home", "x")
+        await until(pilot, lambda: "Cancel answer 1 of maze?" in screen_text(app))
+        run.mailbox.append(AnswerFinished(1, "maze", 0, "complete", 1, 2, 2, 30))
+        await until(pilot, lambda: session.state.map.answers[0].status == "complete")
+        await pilot.press("y")
+        await until(pilot, lambda: "answer 1 of maze has ended by itself" in messages(app))
         assert run.cancelled == [1]
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_following_stands_on_a_prompt_while_there_is_no_atom(tmp_path: Path) -> None:
+    session, _ = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, [], status=None)[:2])
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await show(app, pilot, session)
+        assert screen.map.cursor == Place(0, 0)
 
     drive(scenario, tmp_path / "salt.db")
 
@@ -343,7 +371,7 @@ def test_the_prompt_of_an_answer_is_counted_from_one(tmp_path: Path) -> None:
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await show(app, pilot, session)
-        assert any(line.startswith("    1> prompt") for line in screen_text(app).splitlines())
+        assert any(re.match(r" +1 +\[prompt 5/20", line) for line in screen_text(app).splitlines())
 
     drive(scenario, tmp_path / "salt.db")
 
@@ -353,10 +381,10 @@ def test_the_tokens_of_an_answer_without_units_are_counted_on_the_screen(tmp_pat
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await show(app, pilot, session)
-        assert screen_text(app).count("1 token, no atom yet") == 2
+        assert screen_text(app).count("~ 1 token") == 2
         version = session.state.map.version
         run.mailbox.extend(TokenArrived(1, token) for token in range(1, 5))
-        await until(pilot, lambda: screen_text(app).count("5 tokens, no atom yet") == 2, 5.0)
+        await until(pilot, lambda: screen_text(app).count("~ 5 tokens") == 2, 5.0)
         assert session.state.map.version == version, "there is nothing to measure"
 
     drive(scenario, tmp_path / "salt.db")

@@ -48,7 +48,7 @@ def test_a_whole_run_at_the_design_size(script: Callable[..., Path], tmp_path: P
         assert lines[2].startswith(" kronecker_product")
         assert "4/4" in lines[2]
         assert any(line.startswith("── dna_translation") for line in lines)
-        assert "precision ↑ ." in lines[21]
+        assert "right ↑ ." in lines[21]
         assert " in 8 answers" in lines[22]
 
     drive(scenario, tmp_path / "salt.db", request(script()))
@@ -429,7 +429,7 @@ def test_setup_and_live_lose_nothing_at_the_least_size(stored: Path) -> None:
         lines = screen_text(app).splitlines()
         assert "finished" in lines[1]
         assert ".61 [" in lines[-3]
-        assert "of 1 task · n 25 · 2 tasks" in lines[-2]
+        assert " n 25 · inside .27 [.00 .84] (4/8) of 1 task · 2 tasks" in lines[-2]
         assert app.screen.query_one("#map").size.height >= 2
 
     drive(scenario, stored, size=(60, 16))

@@ -46,7 +46,7 @@ def answer_events(
 ) -> list[RunEvent]:
     """Write an answer whose lines are given as glyphs; confidences fall from 0.95 in steps of 0.1."""
     events: list[RunEvent] = [
-        AnswerStarted(generation, task, position, 1, tuple(len(line) for line in lines)),
+        AnswerStarted(generation, task, position, 1, tuple(len(line) - line.count("+") for line in lines)),
         PromptEvaluated(generation, 10, 20),
         TokenArrived(generation, 0),
     ]

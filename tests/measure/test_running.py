@@ -11,7 +11,7 @@ import pytest
 from salt_tui.app.answer_cells import AnswerCells
 from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import LiveState
-from salt_tui.measure.running import Choice, Measured, RunningMeasurement, RunningUnits, measure_running
+from salt_tui.measure.running import Choice, Measured, RunningMeasurement, RunningUnits, measure_running, measure_tasks
 from scoring.metrics import evaluate_metrics
 from tests.app.unit_events import answer_events, scored, started, state_of
 
@@ -100,10 +100,10 @@ def test_there_is_no_interval_from_a_single_answer() -> None:
     few = state_of(started(), *answer_events(1, 0, ["·×·"]), *answer_events(2, 1, ["···"]), *answer_events(3, 2, ["·"]))
     measured = measured_of(few.map.answers)
     assert measured.values["auroc_micro"].value is not None
-    assert set(measured.intervals) == {"precision", "ece"}, "one answer holds wrong atoms"
+    assert set(measured.intervals) == {"precision", "recall", "ece"}, "one answer holds wrong atoms"
     few.apply(deque(answer_events(4, 3, ["×·"])))
     measured = measured_of(few.map.answers)
-    assert set(measured.intervals) == {"precision", "ece", "auroc_macro", "auroc_micro"}
+    assert set(measured.intervals) == {"precision", "recall", "ece", "auroc_macro", "auroc_micro"}
     one = measured_of(few.map.answers[:1])
     assert one.intervals == {}
 
@@ -112,9 +112,21 @@ def test_every_task_has_its_precision_whichever_is_measured() -> None:
     measurement = RunningMeasurement()
     measurement.update(reader(state().map.answers), 1, Choice("atom", "max_probability", "code"))
     measurement.wait(10)
-    precisions = measurement.precisions("atom")
-    assert {task: value.value for task, value in precisions.items()} == {"maze": 4 / 9, "code": 6 / 7}
-    assert measurement.precisions("line") == {}
+    numbers = measurement.tasks("atom", "max_probability")
+    assert {task: found.precision.value for task, found in numbers.items()} == {"maze": 4 / 9, "code": 6 / 7}
+    for task, found in numbers.items():
+        one = measured_of([answer for answer in state().map.answers if answer.task == task])
+        assert (found.precision, found.recall, found.ece) == (
+            one.values["precision"], one.values["recall"], one.values["ece"]
+        )  # fmt: skip
+        assert len(found.along) == 10
+    assert measurement.tasks("line", "max_probability") == measurement.tasks("atom", "mean_entropy") == {}
+
+
+def test_the_course_of_a_task_is_the_share_of_right_atoms_by_place() -> None:
+    written = state_of(started(), *answer_events(1, 0, ["·" * 5 + "×" * 5]), *answer_events(2, 1, ["·" * 9 + "×"]))
+    units = live_columns(written.map.answers, "atom", "max_probability")
+    assert measure_tasks(units, "max_probability")["maze"].along == (1.0,) * 5 + (0.5,) * 4 + (0.0,)
 
 
 def test_what_is_measured_last_is_known_to_be_the_newest_and_an_ended_run_does_not_rest() -> None:

@@ -1,0 +1,247 @@
+"""One stored answer, token by token: its text, its atoms, and what the model nearly said.  No drawing here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from salt_tui.store.queries import open_queries
+from salt_tui.store.records import ProblemRecord, UnitRecord
+from salt_tui.store.results import StoredToken
+from salt_tui.visible_text import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One character of a reply as it is shown.
+
+    Attributes:
+        text: itself, or its escape where it is invisible.
+        token: number of the token that its first byte belongs to.
+        atom: number of the atom that it is a part of, None between atoms.
+    """
+
+    text: str
+    token: int
+    atom: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A token that could have come.
+
+    Attributes:
+        text: its bytes, made visible.
+        probability: of it, in [0, 1].
+        said: whether it is the one that came.
+        right: whether the right answer goes on with it.
+    """
+
+    text: str
+    probability: float
+    said: bool
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RightToken:
+    """The likeliest token with which the right answer goes on.
+
+    Attributes:
+        rank: its place among all tokens, 1 for the likeliest; None where it is not among those that are stored.
+        probability: of it; None where it is not stored.
+        listed: how many are stored.
+    """
+
+    rank: int | None
+    probability: float | None
+    listed: int
+
+
+class AnswerDocument:
+    """A stored answer.
+
+    Attributes:
+        generation: its number in the store.
+        problem: what was asked.
+        status: how it ended, None while it is being written.
+        tokens: in order.
+        atoms: in order of index; missing ones have no text.
+        prompt: the whole prompt, None where the engine gave none.
+        reply: the bytes that were said.
+        lines: the reply, line by line.
+    """
+
+    def __init__(
+        self,
+        generation: int,
+        problem: ProblemRecord,
+        status: str | None,
+        tokens: Sequence[StoredToken],
+        atoms: Sequence[UnitRecord],
+        prompt: bytes | None,
+    ) -> None:
+        self.generation = generation
+        self.problem = problem
+        self.status = status
+        self.tokens = tuple(tokens)
+        self.atoms = tuple(atoms)
+        self.prompt = prompt
+        self.reply = b"".join(token.piece for token in tokens)
+        self.lines = self._letters()
+
+    # --- the text -----------------------------------------------------------------------------------------------
+
+    def _letters(self) -> tuple[tuple[Letter, ...], ...]:
+        """Return the reply as lines of letters; bytes that are no text are escaped one by one."""
+        ends: list[int] = []
+        position = 0
+        for stored in self.tokens:
+            position += len(stored.piece)
+            ends.append(position)
+        spans = [(atom.byte_start, atom.byte_end, number) for number, atom in enumerate(self.atoms)]
+        inside = sorted((start, end, number) for start, end, number in spans if start is not None and end is not None)
+        lines: list[list[Letter]] = [[]]
+        token = span = start = 0
+        for character in self.reply.decode("utf-8", errors="surrogateescape"):
+            while token + 1 < len(ends) and ends[token] <= start:
+                token += 1
+            while span < len(inside) and inside[span][1] <= start:
+                span += 1
+            atom = inside[span][2] if span < len(inside) and inside[span][0] <= start else None
+            lines[-1].append(Letter("⏎" if character == "\n" else visible(character), token, atom))
+            if character == "\n":
+                lines.append([])
+            start += len(character.encode("utf-8", errors="surrogateescape"))
+        return tuple(tuple(line) for line in lines if line)
+
+    def prompt_text(self) -> str:
+        """Return the prompt with its control characters visible, one line for each of its lines."""
+        return "not known" if self.prompt is None else raw_text(self.prompt)
+
+    def reply_text(self) -> str:
+        """Return the reply with its control characters visible, one line for each of its lines."""
+        return raw_text(self.reply)
+
+    # --- steps --------------------------------------------------------------------------------------------------
+
+    def atom_of(self, token: int) -> int | None:
+        """Return the atom that a token is a part of, None between atoms."""
+        for number, atom in enumerate(self.atoms):
+            if atom.token_start is None or atom.token_end is None:
+                continue
+            if atom.token_start <= token < atom.token_end:
+                return number
+        return None
+
+    def first_token_of(self, atom: int) -> int | None:
+        """Return the first token of an atom; None for one that was not said."""
+        return self.atoms[atom].token_start
+
+    def next_atom(self, token: int, step: int, *, wrong: bool = False) -> int | None:
+        """Return the token at which the next (1) or previous (-1) atom begins, or the next that is not right."""
+        here = self.atom_of(token)
+        starts = [
+            atom.token_start
+            for number, atom in enumerate(self.atoms)
+            if atom.token_start is not None and number != here and not (wrong and atom.status == "correct")
+        ]
+        if step > 0:
+            return min((start for start in starts if start > token), default=None)
+        return max((start for start in starts if start < token), default=None)
+
+    def token_in_line(self, token: int, step: int) -> int:
+        """Return the first token of the line before (-1) or after (1) the one of a token; the same at the ends."""
+        firsts = [line[0].token for line in self.lines]
+        here = max((number for number, first in enumerate(firsts) if first <= token), default=0)
+        return firsts[min(max(0, here + step), len(firsts) - 1)] if firsts else token
+
+    def find(self, words: str, after: int) -> int | None:
+        """Return the first token behind another whose text begins an occurrence of some words, round the end."""
+        text, tokens = "", []
+        for line in self.lines:
+            for letter in line:
+                text += letter.text.casefold()
+                tokens += [letter.token] * len(letter.text.casefold())
+        wanted = words.casefold()
+        found = [tokens[place] for place in range(len(text)) if wanted and text.startswith(wanted, place)]
+        return next((token for token in found if token > after), found[0] if found else None)
+
+    # --- what the model nearly said -----------------------------------------------------------------------------
+
+    def candidates(self, number: int) -> tuple[Candidate, ...]:
+        """Return the stored alternatives of a token, likeliest first, and behind them itself where it is not stored."""
+        token = self.tokens[number]
+        right = self._right_pieces(number)
+        found = [
+            Candidate(shown_bytes(piece), math.exp(log), piece == token.piece, _goes_on(piece, right))
+            for piece, log in zip(token.alternative_pieces, token.record.alternative_log_probabilities, strict=True)
+        ]
+        if not any(candidate.said for candidate in found):
+            probability = math.exp(token.record.log_probability)
+            found.append(Candidate(shown_bytes(token.piece), probability, True, _goes_on(token.piece, right)))
+        return tuple(found)
+
+    def right_token(self, number: int) -> RightToken | None:
+        """Return the likeliest token with which the right answer goes on; None where there is no saying.
+
+        That is so between atoms, behind a wrong beginning of an atom, and where nothing is right.
+        """
+        if self._right_pieces(number) is None:
+            return None
+        token = self.tokens[number]
+        for rank, candidate in enumerate(self.candidates(number), start=1):
+            if candidate.right:
+                listed = rank <= len(token.alternative_pieces)
+                return RightToken(rank if listed else None, candidate.probability, len(token.alternative_pieces))
+        return RightToken(None, None, len(token.alternative_pieces))
+
+    def _right_pieces(self, number: int) -> tuple[bytes, bytes] | None:
+        """Return what stands in a token before its atom, and what of the right atom is still to come."""
+        atom = self.atom_of(number)
+        if atom is None or self.atoms[atom].reference is None:
+            return None
+        record, token = self.atoms[atom], self.tokens[number].record
+        if record.byte_start is None or record.reference is None:
+            return None
+        right = record.reference.encode()
+        said = self.reply[record.byte_start : max(record.byte_start, token.start)]
+        if not right.startswith(said):
+            return None
+        before = self.reply[token.start : max(token.start, record.byte_start)]
+        return before, right[len(said) :]
+
+
+def _goes_on(piece: bytes, right: tuple[bytes, bytes] | None) -> bool:
+    """Return whether a token goes on with what is right: a part of it, or all of it and something behind it."""
+    if right is None or not piece.startswith(right[0]):
+        return False
+    said, wanted = piece[len(right[0]) :], right[1]
+    return bool(said) and (wanted.startswith(said) or (said.startswith(wanted) and not said[len(wanted) :].strip()))
+
+
+def shown_bytes(piece: bytes) -> str:
+    r"""Return the bytes of a token as visible text; what is no text as ``\x..``."""
+    return visible(piece.decode("utf-8", errors="backslashreplace"))
+
+
+def raw_text(text: bytes) -> str:
+    """Return bytes as visible text that keeps its lines, each line feed shown at its end."""
+    lines = text.decode("utf-8", errors="backslashreplace").split("\n")
+    return "\n".join([*(f"{visible(line)}⏎" for line in lines[:-1]), visible(lines[-1])])
+
+
+def load_answer(database: Path, generation: int) -> AnswerDocument:
+    """Read an answer; raises `StoreError`."""
+    with open_queries(database) as queries, queries.snapshot():
+        stored = queries.answer(generation)
+        return AnswerDocument(
+            generation,
+            stored.problem,
+            stored.answer_status,
+            queries.tokens(generation),
+            queries.units(generation, "atom"),
+            queries.prompt_bytes(generation),
+        )

@@ -1,0 +1,139 @@
+"""What the Answer screen says in lines: about a token, about an atom, and about the whole answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.cells import set_cell_size
+
+from salt_tui.app.answer_document import AnswerDocument, Candidate, shown_bytes
+from salt_tui.app.atom_sentence import confidence_text, fit
+from salt_tui.app.live_lines import HEIGHTS
+from salt_tui.app.task_ranks import TaskRanks
+from salt_tui.store.records import UnitRecord
+from salt_tui.visible_text import visible
+from scoring.confidence import CONFIDENCE_FUNCTIONS
+
+_BAR = "▇"
+_LEAST_BAR = "▏"
+_TEXT = 9
+SAID, RIGHT = "●", "✓"
+
+
+def title_line(document: AnswerDocument, answers: int, width: int) -> str:
+    """Say which answer it is, how much of it is right, and how it ended."""
+    said = sum(atom.text is not None for atom in document.atoms)
+    right = sum(atom.status == "correct" for atom in document.atoms)
+    asked = sum(atom.status != "redundant" for atom in document.atoms)
+    of = f" of {answers}" if answers else ""
+    name = f" {visible(document.problem.task, 24)} · answer {document.problem.position + 1}{of}"
+    status = (document.status or "open").replace("_", " ")
+    first = first_error(document)
+    where = f" · first error {first + 1}" if first is not None else ""
+    return fit(f"{name} · {status} · right {right}/{said} · asked {right}/{asked}{where}", width)
+
+
+def first_error(document: AnswerDocument) -> int | None:
+    """Return the first atom that is not right; None where all are."""
+    return next((number for number, atom in enumerate(document.atoms) if atom.status != "correct"), None)
+
+
+def token_lines(document: AnswerDocument, number: int, rows: int, width: int) -> list[str]:
+    """Say what a token is and what else could have come, likeliest first, in so many rows."""
+    if not document.tokens:
+        return ["no token was said"]
+    token = document.tokens[number]
+    record = token.record
+    identity = "" if record.id is None else f" · id {record.id}"
+    entropy = "not known" if record.entropy is None else f"{record.entropy:.3f} nats"
+    forced = " · forced" if record.forced else ""
+    head = [
+        f"token {number + 1} of {len(document.tokens)}{identity}{forced}",
+        f"“{shown_bytes(token.piece)}” = {token.piece.hex(' ') or 'no bytes'}",
+        f"entropy {entropy}",
+    ]
+    candidates = document.candidates(number)
+    return [fit(line, width) for line in (*head, *(_bar_line(candidate, width) for candidate in candidates))][:rows]
+
+
+def _bar_line(candidate: Candidate, width: int) -> str:
+    marks = f"{SAID if candidate.said else ' '}{RIGHT if candidate.right else ' '}"
+    room = max(1, width - _TEXT - 12)
+    full = round(candidate.probability * room)
+    bar = _BAR * full or (_LEAST_BAR if candidate.probability > 0 else "")
+    text = set_cell_size(fit(candidate.text, _TEXT), _TEXT)
+    return f"{text} {bar:<{room}} {confidence_text(candidate.probability):>6} {marks}"
+
+
+def atom_line(document: AnswerDocument, number: int, width: int) -> str:
+    """Say what the atom of a token is, and how near the model came to the right one."""
+    atom = document.atom_of(number) if document.tokens else None
+    right = document.right_token(number) if document.tokens else None
+    if atom is None:
+        return fit("between atoms", width)
+    unit = document.atoms[atom]
+    words = f"atom {atom + 1}: {_verdict(unit)}"
+    if right is not None:
+        if right.rank is None:
+            words += f"; the right token is not among the {right.listed} stored" if right.listed else ""
+        elif document.tokens[number].piece and document.candidates(number)[right.rank - 1].said:
+            words += "; this token goes on with what is right"
+        else:
+            words += f"; the right token had {confidence_text(right.probability or 0.0)}, rank {right.rank}"
+    return fit(words, width)
+
+
+def _verdict(unit: UnitRecord) -> str:
+    said = "–" if unit.text is None else f"“{fit(visible(unit.text, 40), 20)}”"
+    right = "–" if unit.reference is None else f"“{fit(visible(unit.reference, 40), 20)}”"
+    return {
+        "correct": f"right, {said}",
+        "wrong": f"wrong, said {said}, right is {right}",
+        "redundant": f"redundant, said {said} behind the end",
+        "missing": f"missing, right is {right}",
+        "abstained": f"abstained, {said} instead of {right}",
+    }[unit.status]
+
+
+def confidence_lines(unit: UnitRecord | None, ranks: TaskRanks | None, task: str, width: int) -> list[str]:
+    """Return every confidence of an atom with its rank in the task, 1 for the surest."""
+    if unit is None or all(value is None for value in unit.confidences):
+        return []
+    parts = []
+    for name, value in zip(CONFIDENCE_FUNCTIONS, unit.confidences, strict=True):
+        if value is None:
+            parts.append(f"{name} –")
+            continue
+        rank = "" if ranks is None else " ({}/{})".format(*ranks.rank(task, name, value))
+        parts.append(f"{name} {confidence_text(value)}{rank}")
+    return flow(parts, width)
+
+
+def flow(parts: Sequence[str], width: int) -> list[str]:
+    """Put parts beside each other, as many as fit in a row."""
+    rows: list[str] = []
+    for part in parts:
+        if rows and len(rows[-1]) + 2 + len(part) <= width:
+            rows[-1] += f"  {part}"
+        else:
+            rows.append(part)
+    return [fit(row, width) for row in rows]
+
+
+def course_line(document: AnswerDocument, number: int, width: int) -> str:
+    """Draw the probability and the entropy of every token around one, the surer and the more uncertain the higher."""
+    room = max(4, (width - len(" p  entropy ")) // 2 - 1)
+    start = max(0, min(number - room // 2, len(document.tokens) - room))
+    around = document.tokens[start : start + room]
+    probabilities = "".join(_height(math.exp(token.record.log_probability)) for token in around)
+    largest = max((token.record.entropy or 0.0 for token in document.tokens), default=0.0)
+    entropies = "".join(
+        " " if token.record.entropy is None else _height(token.record.entropy / largest if largest else 0.0)
+        for token in around
+    )
+    return fit(f"p {probabilities}  entropy {entropies}", width)
+
+
+def _height(share: float) -> str:
+    return HEIGHTS[min(int(share * len(HEIGHTS)), len(HEIGHTS) - 1)]

@@ -1,0 +1,389 @@
+"""Answer: what exactly happened here, token by token?"""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.message import Message
+from textual.widgets import Input, Static
+from textual.worker import get_current_worker
+
+from salt_tui.app import answer_lines
+from salt_tui.app.answer_cells import COLUMNS
+from salt_tui.app.answer_document import AnswerDocument, load_answer
+from salt_tui.app.atom_map import Place
+from salt_tui.app.desk import Desk
+from salt_tui.app.dialogs import TextToRead
+from salt_tui.app.framed_screen import FramedScreen
+from salt_tui.app.live_lines import progress_bar
+from salt_tui.app.messages import ShowScreen
+from salt_tui.app.problem_picture import picture
+from salt_tui.app.reply_view import ReplyView
+from salt_tui.app.run_session import RunSession
+from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.task_ranks import TaskRanks
+from salt_tui.app.token_player import TokenPlayer
+from salt_tui.app.worker_failures import failures_told
+from salt_tui.palette import draw_cell
+from salt_tui.visible_text import visible
+
+FRAMES_PER_SECOND = 20
+NO_ANSWER = "No answer is open.  Enter on an atom of Live opens its answer."
+
+
+class Scrubber(Static):
+    """How much of the answer has arrived again; a click goes there."""
+
+    class Moved(Message):
+        """A place was clicked, from 0 to 1."""
+
+        def __init__(self, share: float) -> None:
+            super().__init__()
+            self.share = share
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the place that was clicked."""
+        self.post_message(self.Moved(min(1.0, max(0.0, (event.x - 1) / max(1, self.bar_width)))))
+
+    @property
+    def bar_width(self) -> int:
+        """Cells of the bar."""
+        return max(1, self.size.width // 3)
+
+
+class AnswerScreen(FramedScreen):
+    """Shows one stored answer of the run that Live shows."""
+
+    NAME = "answer"
+    TAB = "live"
+    AUTO_FOCUS = "#reply"
+    HELP = "One answer, token by token: its problem, what was said, and what was nearly said."
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "token(-1)", "Token", tooltip="Previous token", id="answer.previous_token"),
+        Binding("right,l", "token(1)", "Token", tooltip="Next token", id="answer.next_token"),
+        Binding("comma", "atom(-1)", "Previous atom", id="answer.previous_atom"),
+        Binding("full_stop", "atom(1)", "Atom", tooltip="Next atom", id="answer.next_atom"),
+        Binding("up,k", "line(-1)", "Line up", id="answer.line_up"),
+        Binding("down,j", "line(1)", "Line down", id="answer.line_down"),
+        Binding("home", "end(-1)", "First token", id="answer.first"),
+        Binding("end,G", "end(1)", "Last token", id="answer.last"),
+        Binding("w", "wrong(1)", "Next wrong", tooltip="Next atom that is not right", id="answer.next_wrong"),
+        Binding("W", "wrong(-1)", "Previous atom that is not right", id="answer.previous_wrong"),
+        Binding("left_square_bracket", "answer(-1)", "Answer", tooltip="Previous answer", id="answer.previous"),
+        Binding("right_square_bracket", "answer(1)", "Next answer", id="answer.next"),
+        Binding("p", "texts", "Prompt", tooltip="Prompt and raw reply", id="answer.texts"),
+        Binding("slash", "search", "Search", id="answer.search"),
+        Binding("n", "search_on", "Next", tooltip="Next place with the words", id="answer.search_on"),
+        Binding("space", "play", "Play", tooltip="Let the tokens arrive again", id="answer.play"),
+        Binding("plus", "speed(1)", "Faster", id="answer.faster"),
+        Binding("minus", "speed(-1)", "Slower", id="answer.slower"),
+        Binding("y", "copy", "Copy", tooltip="Copy what is said of the token", id="answer.copy"),
+        Binding("escape", "back", "Back", id="answer.back"),
+    ]
+    FOOTER = (
+        "answer.back", "answer.next_token", "answer.next_atom", "answer.next_wrong", "answer.previous", "answer.play",
+        "answer.faster", "answer.slower", "answer.texts", "answer.search", "answer.search_on", "answer.copy",
+    )  # fmt: skip
+
+    def __init__(self, desk: Desk) -> None:
+        """Start without an answer."""
+        super().__init__(desk)
+        desk.load()
+        self._session: RunSession | None = None
+        self._ranks: TaskRanks | None = None
+        self._document: AnswerDocument | None = None
+        self._token = 0
+        self._player = TokenPlayer(0)
+        self._ticked = 0.0
+        self._words = ""
+
+    def compose_body(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield Static(f" {NO_ANSWER}", id="answer-title", markup=False)
+        with Horizontal(id="panels"):
+            with VerticalScroll(id="problem-panel", classes="panel", can_focus=False):
+                yield Static(id="problem", markup=False)
+            with Vertical(id="said-panel", classes="panel"):
+                yield ReplyView(self.desk.look, id="reply")
+                yield Static(id="reference", markup=False)
+            yield Static(id="token", classes="panel", markup=False)
+        yield Static(id="atom-line", markup=False)
+        yield Static(id="confidences", markup=False)
+        yield Scrubber(id="course", markup=False)
+        yield Input(placeholder="search in the reply", compact=True, id="search")
+
+    def on_mount(self) -> None:
+        """Name the panels, and begin to tick."""
+        self.query_one("#search").display = False
+        for name, title in (("#problem-panel", "problem"), ("#said-panel", "said"), ("#token", "token")):
+            self.query_one(name).border_title = title
+        self.set_interval(1 / FRAMES_PER_SECOND, self._tick)
+
+    @property
+    def reply(self) -> ReplyView:
+        """The reply."""
+        return self.query_one("#reply", ReplyView)
+
+    # --- which answer -------------------------------------------------------------------------------------------
+
+    def on_screen_resume(self) -> None:
+        """Read the answer that was asked for; what was a window over this screen asked for none."""
+        super().on_screen_resume()
+        runs = self.desk.runs
+        if runs.shown is not self._session:
+            self._session = runs.shown
+            self._ranks = None if runs.shown is None else TaskRanks(runs.shown.state.map)
+            self._take(None, 0)
+        if runs.answer is not None:
+            self.read(*runs.answer)
+            runs.answer = None
+
+    @work(thread=True, exclusive=True, group="answer", exit_on_error=False)
+    def read(self, generation: int, atom: int) -> None:
+        """Read an answer beside the screen."""
+        with failures_told(self.app, self.say_error):
+            document = load_answer(self.desk.database, generation)
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._take, document, atom)
+
+    def _take(self, document: AnswerDocument | None, atom: int) -> None:
+        self._document = document
+        self._token = 0
+        if document is not None and atom < len(document.atoms):
+            self._token = document.first_token_of(atom) or 0
+        self._player = TokenPlayer(0 if document is None else len(document.tokens))
+        self._show_document()
+
+    def look_changed(self) -> None:
+        """Draw the cells with another look."""
+        self._show_document()
+
+    def on_resize(self) -> None:
+        """Cut the lines to the new width."""
+        self._draw()
+
+    def _show_document(self) -> None:
+        document, session = self._document, self._session
+        if document is None or session is None:
+            self.reply.show(None, self.desk.look, ())
+            for name in ("#problem", "#reference", "#token", "#atom-line", "#confidences", "#course"):
+                self.query_one(name, Static).update("")
+            self.query_one("#answer-title", Static).update(f" {NO_ANSWER}")
+            self.refresh_bindings()
+            return
+        function = session.state.map.function
+        values = (atom.confidences[COLUMNS[function]] for atom in document.atoms)
+        place = SHADE_SCALES[function].place
+        self.reply.show(document, self.desk.look, [None if value is None else place(value) for value in values])
+        self.query_one("#problem", Static).update(self._picture(document))
+        self.query_one("#reference", Static).update(
+            "\n".join(f"right: {visible(line)}" for line in document.problem.reference.split("\n"))
+        )
+        self._draw()
+        self.refresh_bindings()
+
+    def _picture(self, document: AnswerDocument) -> Text:
+        problem = document.problem
+        text = Text()
+        for row in picture(problem.task, problem.text, problem.reference, document.atoms):
+            for spot in row:
+                look, status = self.desk.look, spot.status
+                text.append(spot.text, "" if status is None else draw_cell(look, status, look.steps - 1)[1])
+            text.append("\n")
+        return text
+
+    # --- drawing ------------------------------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        document, session = self._document, self._session
+        if document is None or session is None or not self.is_mounted:
+            return
+        width = self.size.width
+        task = session.state.view.tasks.get(document.problem.task)
+        title = answer_lines.title_line(document, 0 if task is None else task.total, width)
+        self.query_one("#answer-title", Static).update(title)
+        player = self._player
+        shown = None if player.arrived >= player.total else player.arrived
+        self.reply.mark(self._token, shown)
+        panel = self.query_one("#token", Static)
+        inside = panel.content_size
+        lines = answer_lines.token_lines(document, self._token, max(1, inside.height), max(8, inside.width))
+        panel.update("\n".join(lines))
+        self.query_one("#atom-line", Static).update(f" {self._atom_line(width - 2)}")
+        atom = document.atom_of(self._token)
+        unit = None if atom is None else document.atoms[atom]
+        confidences = answer_lines.confidence_lines(unit, self._ranks, document.problem.task, width - 2)
+        self.query_one("#confidences", Static).update("\n".join(f" {line}" for line in confidences))
+        self._draw_course()
+
+    def _atom_line(self, width: int) -> str:
+        return "" if self._document is None else answer_lines.atom_line(self._document, self._token, width)
+
+    def _draw_course(self) -> None:
+        scrubber, player = self.query_one("#course", Scrubber), self._player
+        if self._document is None:
+            return
+        if player.playing or player.arrived < player.total:
+            bar = progress_bar(player.arrived / player.total if player.total else 0.0, scrubber.bar_width)
+            words = "" if player.playing else " · space goes on"
+            scrubber.update(f" {bar} {player.arrived}/{player.total} tokens · {player.speed} a second{words}")
+        else:
+            scrubber.update(f" {answer_lines.course_line(self._document, self._token, self.size.width - 2)}")
+
+    # --- steps --------------------------------------------------------------------------------------------------
+
+    def _go_to(self, token: int | None) -> None:
+        """Go to a token; while tokens arrive again, show those up to it."""
+        if token is None or self._document is None or not self._document.tokens:
+            return
+        self._token = min(max(0, token), len(self._document.tokens) - 1)
+        if self._player.playing or self._player.arrived < self._player.total:
+            self._player.go_to(self._token + 1)
+        self._draw()
+
+    def on_reply_view_token_chosen(self, message: ReplyView.TokenChosen) -> None:
+        """Go to the token that was clicked."""
+        self._go_to(message.token)
+
+    def action_token(self, step: int) -> None:
+        """Go to the token before or after."""
+        self._go_to(self._token + step)
+
+    def action_atom(self, step: int) -> None:
+        """Go to the atom before or after."""
+        if self._document is not None:
+            self._go_to(self._document.next_atom(self._token, step))
+
+    def action_wrong(self, step: int) -> None:
+        """Go to the next or previous atom that is not right."""
+        if self._document is not None:
+            found = self._document.next_atom(self._token, step, wrong=True)
+            if found is None:
+                self.say("no other atom on that side that is not right")
+            self._go_to(found)
+
+    def action_line(self, step: int) -> None:
+        """Go to the line above or below."""
+        if self._document is not None:
+            self._go_to(self._document.token_in_line(self._token, step))
+
+    def action_end(self, side: int) -> None:
+        """Go to the first or the last token."""
+        self._go_to(self._player.total - 1 if side > 0 else 0)
+
+    def action_answer(self, step: int) -> None:
+        """Open the answer before or after, as the map shows them."""
+        session, document = self._session, self._document
+        if session is None or document is None:
+            return
+        number = session.state.map.number_of(document.generation)
+        place = None if number is None else session.state.map.answer_beside(Place(number, 0), step)
+        if place is None:
+            self.say("no other answer on that side")
+            return
+        self.read(session.state.map.answers[place.answer].generation, 0)
+
+    def action_back(self) -> None:
+        """Leave the search, or go back to the atom on the map."""
+        if self.query_one("#search").display:
+            self._leave_search()
+            return
+        if self._document is not None:
+            self.desk.runs.answer = self._document.generation, self._document.atom_of(self._token) or 0
+        self.post_message(ShowScreen("live"))
+
+    # --- words --------------------------------------------------------------------------------------------------
+
+    def action_texts(self) -> None:
+        """Show the problem, the prompt and the raw reply with their control characters."""
+        if self._document is not None:
+            document = self._document
+            parts = (
+                ("raw reply", document.reply_text()),
+                ("prompt", document.prompt_text()),
+                ("right answer", "\n".join(map(visible, document.problem.reference.split("\n")))),
+            )
+            text = "\n".join(f"── {title} ──\n{words}" for title, words in parts)
+            self.app.push_screen(TextToRead(f"Answer {document.problem.position + 1}", text))
+
+    def action_search(self) -> None:
+        """Ask for words to find in the reply."""
+        field = self.query_one("#search", Input)
+        field.display = True
+        field.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Find the words."""
+        self._words = event.value
+        self._leave_search()
+        self.action_search_on()
+
+    def _leave_search(self) -> None:
+        self.query_one("#search").display = False
+        self.reply.focus()
+        self.refresh_bindings()
+
+    def action_search_on(self) -> None:
+        """Go to the next place with the words."""
+        if self._document is not None and self._words:
+            found = self._document.find(self._words, self._token)
+            if found is None:
+                self.say(f"the reply does not hold {self._words}")
+            self._go_to(found)
+
+    def action_copy(self) -> None:
+        """Copy what is said of the token."""
+        if self._document is not None:
+            lines = answer_lines.token_lines(self._document, self._token, 100, 200)
+            self.app.copy_to_clipboard("\n".join([*lines, self._atom_line(400)]))
+            self.say("what is said of the token was copied")
+
+    # --- play ---------------------------------------------------------------------------------------------------
+
+    def action_play(self) -> None:
+        """Let the tokens arrive again, or pause."""
+        if self._document is not None:
+            self._player.toggle()
+            self._ticked = time.monotonic()
+            self._draw()
+            self.refresh_bindings()
+
+    def action_speed(self, step: int) -> None:
+        """Play faster or slower."""
+        self._player.change_speed(step)
+        self._draw_course()
+
+    def on_scrubber_moved(self, message: Scrubber.Moved) -> None:
+        """Show the tokens up to the place that was clicked."""
+        if self._player.playing or self._player.arrived < self._player.total:
+            self._go_to(round(message.share * self._player.total) - 1)
+
+    def _tick(self) -> None:
+        player = self._player
+        if not player.playing or not self.is_active:
+            return
+        now = time.monotonic()
+        before = player.arrived
+        player.pass_time(now - self._ticked)
+        self._ticked = now
+        if player.arrived != before:
+            self._token = max(0, player.arrived - 1)
+            self._draw()
+        if not player.playing:
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what needs an answer while there is none."""
+        if action == "search_on":
+            return bool(self._words)
+        if action == "speed":
+            return self._player.playing or self._player.arrived < self._player.total
+        needs = {"token", "atom", "line", "end", "wrong", "answer", "texts", "search", "play", "copy"}
+        return None if action in needs and self._document is None else True

@@ -1,0 +1,151 @@
+"""An answer token by token: letters, steps, and what the model nearly said; worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from salt_tui.app.answer_document import AnswerDocument, RightToken, raw_text
+from salt_tui.app.answer_lines import atom_line, first_error, flow
+from salt_tui.app.problem_picture import picture
+from salt_tui.app.token_player import SPEEDS, TokenPlayer
+from salt_tui.store.records import ProblemRecord, TokenRecord, UnitRecord
+from salt_tui.store.results import StoredToken
+
+pytestmark = pytest.mark.quick
+
+NONE = (None,) * 9
+
+
+def token(position: int, start: int, piece: bytes, probability: float, *others: tuple[bytes, float]) -> StoredToken:
+    """Return a token with its alternatives, itself among them."""
+    found = sorted([(piece, probability), *others], key=lambda entry: -entry[1])
+    record = TokenRecord(
+        position, position, start, start + len(piece), math.log(probability), 0.5,
+        tuple(range(len(found))), tuple(math.log(value) for _, value in found), False,
+    )  # fmt: skip
+    return StoredToken(record, piece, tuple(text for text, _ in found))
+
+
+def document() -> AnswerDocument:
+    """The model said ``GA`` + ``A`` and `` GAC`` where ``GAC`` and ``GAC`` were right, after a line feed."""
+    tokens = [
+        token(0, 0, b"\n", 0.9),
+        token(1, 1, b"GA", 0.8, (b"GAC", 0.1), (b"T", 0.05)),
+        token(2, 3, b"A", 0.6, (b"C", 0.3), (b"C ", 0.05), (b"G", 0.02)),
+        token(3, 4, b" GAC", 0.7, (b" TTT", 0.2)),
+    ]
+    atoms = [
+        UnitRecord("atom", 0, 0, "GAA", "GAC", "wrong", 1, 3, 1, 4, NONE),
+        UnitRecord("atom", 1, 0, "GAC", "GAC", "correct", 3, 4, 5, 8, NONE),
+        UnitRecord("atom", 2, 0, None, "TTT", "missing", None, None, None, None, NONE),
+    ]
+    problem = ProblemRecord("dna_translation", 0, "p", "easy", 1, "regular", "text", "GAC GAC TTT", 3, 1)
+    return AnswerDocument(7, problem, "complete", tokens, atoms, b"say\tit\n")
+
+
+def test_every_letter_knows_its_token_and_its_atom() -> None:
+    lines = [[(letter.text, letter.token, letter.atom) for letter in line] for line in document().lines]
+    assert lines == [
+        [("⏎", 0, None)],
+        [("G", 1, 0), ("A", 1, 0), ("A", 2, 0), (" ", 3, None), ("G", 3, 1), ("A", 3, 1), ("C", 3, 1)],
+    ]
+
+
+def test_the_right_continuation_has_its_rank_and_its_probability() -> None:
+    found = document()
+    assert found.right_token(0) is None, "between atoms"
+    first = found.right_token(1)
+    assert first is not None
+    assert (first.rank, first.listed) == (1, 3), "GA begins GAC"
+    second = found.right_token(2)
+    assert second is not None
+    assert (second.rank, second.listed) == (2, 4)
+    assert second.probability == pytest.approx(0.3)
+    assert [candidate.right for candidate in found.candidates(2)] == [False, True, True, False]
+    third = found.right_token(3)
+    assert third is not None
+    assert third.rank == 1, "the blank before the atom is part of the token"
+    assert "the right token had .300, rank 2" in atom_line(found, 2, 200)
+    assert "this token goes on with what is right" in atom_line(found, 3, 200)
+
+
+def test_behind_a_wrong_beginning_nothing_is_right_any_more() -> None:
+    tokens = [token(0, 0, b"T", 0.9), token(1, 1, b"AC", 0.9)]
+    atoms = [UnitRecord("atom", 0, 0, "TAC", "GAC", "wrong", 0, 2, 0, 3, NONE)]
+    problem = ProblemRecord("dna_translation", 0, "p", "easy", 1, "regular", "text", "GAC", 1, 1)
+    found = AnswerDocument(1, problem, None, tokens, atoms, None)
+    assert found.right_token(0) == RightToken(None, None, 1)
+    assert found.right_token(1) is None
+    assert "not among the 1 stored" in atom_line(found, 0, 200)
+    assert found.prompt_text() == "not known"
+
+
+def test_steps_by_atom_by_error_and_by_line() -> None:
+    found = document()
+    assert [found.atom_of(number) for number in range(4)] == [None, 0, 0, 1]
+    assert found.next_atom(0, 1) == 1
+    assert found.next_atom(2, 1) == 3
+    assert found.next_atom(3, 1) is None
+    assert found.next_atom(3, -1) == 1
+    assert found.next_atom(0, 1, wrong=True) == 1
+    assert found.next_atom(1, 1, wrong=True) is None
+    assert (found.token_in_line(0, 1), found.token_in_line(3, -1), found.token_in_line(3, 1)) == (1, 0, 1)
+    assert first_error(found) == 0
+
+
+def test_words_are_found_round_the_end() -> None:
+    found = document()
+    assert found.find("gac", 0) == 3
+    assert found.find("GA", 0) == 1
+    assert found.find("GA", 3) == 1
+    assert found.find("nothing", 0) is None
+    assert found.find("", 0) is None
+
+
+def test_half_a_character_is_shown_as_its_bytes_and_control_characters_as_escapes() -> None:
+    tokens = [token(0, 0, "é".encode()[:1], 0.9), token(1, 1, b"\x1b[31m", 0.9)]
+    problem = ProblemRecord("code", 0, "p", "easy", 1, "regular", "text", "1", 1, 1)
+    found = AnswerDocument(1, problem, None, tokens, [], b"\x00\n")
+    text = "".join(letter.text for line in found.lines for letter in line)
+    assert text.isprintable()
+    assert "\\x1b[31m" in text
+    assert raw_text(b"a\tb\n\xff") == "a\\tb⏎\n\\\\xff" or raw_text(b"a\tb\n\xff").startswith("a\\tb⏎\n")
+
+
+def test_the_ways_through_a_maze_are_drawn_over_it() -> None:
+    atoms = [
+        UnitRecord("atom", number, 0, move, right, status, number, number + 1, number, number + 1, NONE)
+        for number, (move, right, status) in enumerate((("L", "L", "correct"), ("L", "U", "wrong")))
+    ]
+    rows = picture("maze", "G.#\n#..\n..S", "L\nU U\nL L", atoms)
+    assert ["".join(spot.text for spot in row) for row in rows] == ["G · ██", "██·   ", "o o S "]
+    assert [spot.status for spot in rows[2]] == ["wrong", "wrong", "correct", "correct", None, None]
+    assert picture("maze", "no maze", "L", atoms)[0][0].text == "no maze"
+
+
+def test_tokens_arrive_again_at_a_speed_and_can_be_moved_through() -> None:
+    player = TokenPlayer(10)
+    assert (player.arrived, player.playing) == (10, False)
+    player.toggle()
+    assert (player.arrived, player.playing) == (0, True)
+    player.pass_time(0.5)
+    assert player.arrived == player.speed // 2
+    player.toggle()
+    player.pass_time(5.0)
+    assert player.arrived == player.speed // 2, "paused"
+    player.go_to(9)
+    player.toggle()
+    player.pass_time(1.0)
+    assert (player.arrived, player.playing) == (10, False)
+    for _ in range(20):
+        player.change_speed(1)
+    assert player.speed == SPEEDS[-1]
+    for _ in range(20):
+        player.change_speed(-1)
+    assert player.speed == SPEEDS[0]
+
+
+def test_parts_flow_into_rows() -> None:
+    assert flow(["aa", "bb", "cccc"], 6) == ["aa  bb", "cccc"]
