@@ -44,6 +44,8 @@ class Signal:
 
 _OF_TOKENS = "our reading of what other tools offer"
 _TOKENS, _SAMPLES = "the stored tokens of a unit", "`salt-tui study samples`"
+_VERBALISED = "`salt-tui study verbalised`"
+_P_TRUE = "p(True) / (p(True) + p(False)) of the model's own label"
 _CONSISTENCY = "self-consistency, Wang et al. 2023"
 
 SIGNALS: dict[str, Signal] = {
@@ -91,6 +93,31 @@ SIGNALS: dict[str, Signal] = {
             True,
             "Farquhar et al. 2024",
             _SAMPLES,
+        ),
+        Signal("p_true", _P_TRUE, True, 0.0, 1.0, False, "SALT table 8; Kadavath et al. 2022", _VERBALISED),
+        Signal(
+            "p_true_independent",
+            f"{_P_TRUE}, asked of each unit without its labels of earlier ones",
+            True,
+            0.0,
+            1.0,
+            False,
+            "our reading of SALT table 8",
+            _VERBALISED,
+        ),
+        Signal("p_true_broadcast", "p_true of the whole answer", True, 0.0, 1.0, False, "SALT table 8", _VERBALISED),
+        Signal(
+            "verbalised",
+            "the number from 0 to 1 that the model says when it is asked how likely it is right",
+            True,
+            0.0,
+            1.0,
+            False,
+            "SALT table 8; Tian et al. 2023",
+            _VERBALISED,
+        ),
+        Signal(
+            "verbalised_broadcast", "verbalised of the whole answer", True, 0.0, 1.0, False, "SALT table 8", _VERBALISED
         ),
         Signal(
             "choice_probability",

@@ -254,9 +254,9 @@ class Reply:
         segment = self._current()
         reason: StopReason
         if isinstance(segment, Free):
-            if token.end:
+            if token.end and not segment.past_end:
                 return "end"
-            stopped = bool(segment.stop) and self._stops(segment, token.id)
+            stopped = token.end or (bool(segment.stop) and self._stops(segment, token.id))
             over = stopped or self._written == segment.max_tokens
             reason = "done" if stopped else "length"
         else:

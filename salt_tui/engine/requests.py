@@ -69,10 +69,12 @@ class Free:
         max_tokens: at least 1.
         stop: the segment, not the sequence, ends when the bytes of its tokens contain one of these.  The token that
             completes it is kept whole.
+        past_end: an end-of-generation token, too, ends the segment and not the sequence.
     """
 
     max_tokens: int
     stop: tuple[bytes, ...] = ()
+    past_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -300,3 +300,17 @@ def test_every_choice_appends_one_of_its_options(options: list[tuple[int, ...]],
     assert tuple(token.id for token in tokens[:-1]) == option
     assert sum(token.log_probability for token in tokens[:-1]) == pytest.approx(chosen.log_probabilities[chosen.chosen])
     assert isinstance(tokens[0], Token)
+
+
+def test_an_end_token_ends_a_segment_where_the_reply_goes_on_past_it() -> None:
+    """The likeliest token is made the end, as for a model that has nothing more to say."""
+    request = Generate(0, PROMPT, 3, (Free(5, past_end=True), Forced((2,)), Free(5, past_end=True)))
+    vocabulary = Vocabulary(VOCABULARY, set(range(VOCABULARY)), lambda: PIECES, {})
+    decoder, outlet = Decoder(ListStreams(), vocabulary, Interruption()), Recorder()
+    decoder.submit(request)
+    while decoder.step(outlet):
+        pass
+    assert [(token.position, token.forced, token.end) for token in outlet.answer(0)] == [
+        (0, False, True), (1, True, True), (2, False, True),
+    ]  # fmt: skip
+    assert end(outlet) == "done"

@@ -1,0 +1,84 @@
+"""Do the scores of a study rank right above wrong units better than what the tokens of the answers say anyway?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from salt_tui.store.queries import Queries
+from salt_tui.store.records import UnitKind
+from salt_tui.store.schema import TOKEN_SIGNALS, UNIT_STATUSES
+from scoring.conclusions import Alternatives, Conclusion, conclude
+from scoring.confidence import CONFIDENCE_FUNCTIONS, SAME_ORDER
+from scoring.signals import confidence_entry
+
+TOKEN_FUNCTIONS: tuple[str, ...] = (*CONFIDENCE_FUNCTIONS, *TOKEN_SIGNALS)
+
+_SEED = 0
+_GENERATED = ("correct", "wrong", "redundant")
+
+
+def labelled_units(queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...]) -> list[Alternatives]:
+    """Return the generated units of a run by task, with their scores, higher is more confident.
+
+    Args:
+        queries: of the file.
+        run: number of the run.
+        kind: of the units.
+        names: confidence functions, and signals as the store names them.
+    """
+    columns = queries.unit_columns(run, kind, names)
+    counted = np.isin(columns.status, [UNIT_STATUSES.index(status) for status in _GENERATED])
+    tasks = []
+    for code, task in enumerate(columns.task_names):
+        rows = counted & (columns.task == code)
+        scores = {name: confidence_entry(name).oriented(columns.confidences[name][rows]) for name in names}
+        right = columns.status[rows] == UNIT_STATUSES.index("correct")
+        tasks.append(Alternatives(task, right, columns.generation[rows], scores))
+    return tasks
+
+
+def compare_with_tokens(queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...]) -> Conclusion:
+    """Return which of a study's scores and the functions of tokens cannot be told apart from the best, in AUROC.
+
+    Args:
+        queries: of the file.
+        run: number of the run.
+        kind: of the units.
+        names: of the study's signals, as the store names them.
+    """
+    tasks = labelled_units(queries, run, kind, (*names, *TOKEN_FUNCTIONS))
+    return conclude(tasks, "auroc", np.random.default_rng(_SEED), same=SAME_ORDER)
+
+
+def verdict(conclusion: Conclusion, names: tuple[str, ...], asked: str, plural: str) -> str:
+    """Say in one sentence whether a study's scores beat the functions of tokens.
+
+    Args:
+        conclusion: of both.
+        names: of the study's signals.
+        asked: what the study did, as the subject of a sentence, e.g. ``Asking``.
+        plural: of the units, e.g. ``atoms``.
+    """
+    if conclusion.reason is not None:
+        reasons = "; ".join(dict.fromkeys(conclusion.tasks_left_out.values())) or conclusion.reason
+        return f"{plural.capitalize()}: cannot be said, {reasons}."
+    base = f"n {conclusion.units:,} in {conclusion.answers} answers"
+    own = [name for name in conclusion.means if name in names]
+    others = [name for name in conclusion.means if name not in names]
+    if not own:
+        left_out = "; ".join(dict.fromkeys(conclusion.left_out.values()))
+        return f"{plural.capitalize()}: cannot be said, {left_out or 'there is no value'}."
+    values = " against ".join(f"{_auroc(conclusion, name)} of {name}" for name in (own[0], *others[:1]))
+    best = [name in names for name in conclusion.best]
+    if all(best):
+        how = f"{asked} beats the tokens"
+    elif not any(best):
+        how = f"the tokens beat {asked.lower()}"
+    else:
+        how = f"{asked.lower()} and the tokens cannot be told apart"
+    return f"{plural.capitalize()}: {how}, AUROC {values} ({base})."
+
+
+def _auroc(conclusion: Conclusion, name: str) -> str:
+    value = conclusion.means[name].value
+    return "undefined" if value is None else f"{value:.3f}"
