@@ -208,6 +208,39 @@ def replay(
 
 
 @app.command()
+def edit(
+    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
+    answer: Annotated[str, typer.Argument(metavar="TASK:POSITION", help="Which answer, counted from 1.")],
+    fix: Annotated[str, typer.Option("--fix", help="Atoms to make right: numbers from 1, or all.")] = "",
+    corrupt: Annotated[str, typer.Option("--corrupt", help="Atoms to make wrong: numbers from 1, or all.")] = "",
+    corrupt_random: Annotated[
+        int, typer.Option("--corrupt-random", help="Right atoms before the target to make wrong, drawn.")
+    ] = 0,
+    values: Annotated[str, typer.Option("--set", help="NUMBER=TEXT, several separated by semicolons.")] = "",
+    target: Annotated[int, typer.Option("--target", help="The model writes from here; default: behind the edits.")] = 0,
+    name: Annotated[str, typer.Option("--name", help="Of the branch; default: b1, b2, …")] = "",
+    seed: Annotated[int, typer.Option("--seed", help="Draws wrong atoms.")] = 1,
+    database: Database = None,
+    display: DisplayOption = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Change atoms of one answer and see what the model writes then."""
+    from salt_tui.commands.edit import edit_answer
+
+    options: dict[str, int | str] = {
+        "answer": answer,
+        "fix": fix,
+        "corrupt": corrupt,
+        "corrupt_random": corrupt_random,
+        "set": values,
+        "target": target,
+        "name": name,
+        "seed": seed,
+    }
+    return edit_answer(run, options, database, display.value if display else None, json_output=json_output)
+
+
+@app.command()
 def resume(
     run: WorkArgument = "latest",
     allow_environment_change: Annotated[

@@ -38,7 +38,8 @@ def add_study_commands(group: typer.Typer, common: Mapping[str, Any]) -> None:
         common: annotations of the parameters ``run``, ``database``, ``display`` and ``json_output``.
     """
     for kind in STUDY_KINDS.values():
-        group.command(kind.name, help=kind.summary)(_command(kind, common))
+        if not kind.reused:
+            group.command(kind.name, help=kind.summary)(_command(kind, common))
 
 
 def _command(kind: StudyKind, common: Mapping[str, Any]) -> Callable[..., int]:
@@ -157,7 +158,7 @@ def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: St
         "kind": plan.kind,
         "run": study.work.run,
         "state": study.state,
-        "jobs": plan.jobs,
+        "jobs": plan.jobs or done,  # a study that grows has no number of its own
         "done": done,
         "signals": [signal.name for signal in queries.signal_names(study.work.run) if signal.work == study.work],
         "rows": [dict(zip(result.columns, row, strict=True)) for row in result.rows],

@@ -173,3 +173,61 @@ def test_the_unchanged_replay_of_every_answer_is_the_stored_one_bit_for_bit(
     # P(gold) and Y agree where the model is sure, greedy or not.
     sure = [row for row in data["rows"] if row["probability_gold"] > 0.999]
     assert all(row["outcome"] == 1 for row in sure)
+
+
+def test_an_edit_shows_what_the_model_writes_then_and_edits_form_one_study(
+    medium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(medium, database)
+    capsys.readouterr()
+    answer = ["edit", "latest", f"{TASK}:1", "--db", str(database), "--display", "none"]
+    assert run_command_line([*answer, "--set", "3=AAA", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert (first["study"], first["branch"], first["edits"], first["target"]) == ("1.1", "b1", [[3, "AAA"]], 4)
+    assert first["replayed"][:3] == [*first["original"][:2], "AAA"]
+    assert 0 <= first["probability_gold"] <= 1
+    assert first["probability_gold_before"] is not None
+    assert run_command_line([*answer, "--corrupt-random", "2", "--target", "9", "--name", "mine"]) == 0
+    text = capsys.readouterr().out
+    assert "original  " in text
+    assert "mine      " in text
+    assert text.count("[") == 2
+    assert "Atom 9: the right one had a probability of" in text
+    # The same target needs its unchanged replay once; the last atom can be edited too.
+    assert run_command_line([*answer, "--set", "4=AAA", "--target", "9"]) == 0
+    assert run_command_line([*answer, "--set", f"{len(first['original'])}=AAA"]) == 0
+    assert rows(database, "SELECT kind, state, exact FROM study") == [("manual", "finished", 1)]
+    assert rows(database, "SELECT count(*) FROM intervention WHERE edits = '[]'") == [(2,)]
+    names = rows(database, "SELECT variant FROM intervention WHERE edits <> '[]' ORDER BY generation")
+    assert names == [("b1",), ("mine",), ("b3",), ("b4",)]
+    capsys.readouterr()
+    assert run_command_line(["report", "1.1", "--db", str(database)]) == 0
+    assert "3=AAA" in capsys.readouterr().out
+    target = tmp_path / "edits.csv"
+    assert run_command_line(["export", "1.1", "-o", str(target), "--db", str(database)]) == 0
+    assert len(target.read_text().splitlines()) == 1 + 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([f"{TASK}:1"], "nothing is edited"),
+        ([f"{TASK}:9", "--fix", "1"], "the run has no finished answer of that name"),
+        ([f"{TASK}:1", "--fix", "x"], "--fix x: numbers of atoms, counted from 1"),
+        ([f"{TASK}:1", "--set", "x=GAC"], "--set x=GAC: NUMBER=TEXT"),
+        ([f"{TASK}:1", "--fix", "all"], "--target says before which atom"),
+        ([f"{TASK}:1", "--set", "5=AAA", "--target", "3"], "edited atoms stand before the target"),
+    ],
+)
+def test_an_edit_that_cannot_be_meant_is_one_line(
+    medium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(medium, database)
+    capsys.readouterr()
+    assert run_command_line(["edit", "latest", *arguments, "--db", str(database), "--display", "none"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert rows(database, "SELECT count(*) FROM study") == [(0,)]

@@ -57,7 +57,10 @@ def _check(options: Options) -> None:
 def _jobs(setting: StudySetting) -> Sequence[Job]:
     """Return the branches in the order in which they share most: see `_in_order`."""
     sources = ReplaySources(setting.queries, setting.engine, setting.info, setting.reading, setting.run)
-    read = {answer.generation: sources.read(answer) for answer in setting.answers}
+    answers = [answer for answer in setting.answers if answer.problem.answer_kind == "generated"]
+    if not answers:
+        raise UsageError("problems of your own cannot be replayed: nothing says what a wrong atom of theirs is")
+    read = {answer.generation: sources.read(answer) for answer in answers}
     design = plan_design([source.replayable() for source in read.values()], design_options(setting.options))
     if not design.targets:
         reasons = "; ".join(f"{count} answers with {reason}" for reason, count in design.left_out.items())

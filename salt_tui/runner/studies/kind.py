@@ -12,7 +12,7 @@ from salt_tui.runner.jobs import Job
 from salt_tui.runner.plan import RunPlan
 from salt_tui.runner.studies.plan import CoveredAnswer, Options, OptionValue, StudyPlan
 from salt_tui.store.queries import Queries
-from salt_tui.store.records import SignalRecord
+from salt_tui.store.records import SignalRecord, Work
 from salt_tui.store.records import StudyKind as KindName
 from salt_tui.store.results import StoredStudy
 from salt_tui.usage_error import UsageError
@@ -57,6 +57,7 @@ class StudySetting:
         engine: the model is loaded, its context is not open: it renders turns and tokenises.
         info: of this model.
         reading: how replies of this model are read.
+        work: the study where it is stored already; None for a new one.
     """
 
     options: Options
@@ -66,6 +67,7 @@ class StudySetting:
     engine: Engine
     info: ModelInfo
     reading: ReplyReading
+    work: Work | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class StudyKind:
         signals: what the finished study says about answers, in batches; it only reads.  A signal's name is an entry of
             `scoring.signals`.
         result: what else it found, from what is stored so far.
+        reused: a run has one such study, to which each request adds jobs; its options are those of a request and stand
+            in no plan.
         announce: one line that says before anything is computed what the jobs will cost.
     """
 
@@ -112,6 +116,7 @@ class StudyKind:
     signals: Callable[[Queries, StoredStudy, StudyPlan], Iterator[Sequence[SignalRecord]]]
     result: Callable[[Queries, StoredStudy, StudyPlan], StudyResult]
     announce: Callable[[StudySetting, Sequence[Job]], str] | None = None
+    reused: bool = False
 
     def complete(self, given: Mapping[str, Any]) -> Options:
         """Return the values of all options, defaults where nothing is given, checked.

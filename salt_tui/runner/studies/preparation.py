@@ -119,6 +119,8 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
     options = kind.complete(request.options)
     with open_queries(database) as queries:
         subject = _Subject.read(queries, queries.find_run(request.run))
+        known = [study.work for study in queries.studies(subject.stored.run) if study.kind == kind.name and kind.reused]
+        reused = queries.study_record(known[0]) if known else None
     run, answers = subject.stored.run, subject.answers
     if not answers:
         raise UsageError(f"run {run} has no finished answer that a study could be about")
@@ -127,24 +129,30 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
         raise UsageError(f"-c {request.context}: a study has at least the context of its run, {least} tokens")
     with _engine_and_store(subject, database, log) as (store, engine, resolved):
         loaded = _load_as_the_run(engine, resolved, subject, kind, request.threads, emit)
-        jobs = _jobs(kind, options, subject, loaded, database, emit)
+        jobs = _jobs(kind, options, subject, loaded, database, emit, None if reused is None else reused.work)
         needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
         context = max(subject.plan.context, needed, request.context or 0)
         model, provenance = _open_as_the_run(loaded, subject, jobs, context)
         plan = StudyPlan(
             kind=kind.name,
             run_plan_hash=subject.stored.record.plan_hash,
-            options=dict(options),
+            options={} if kind.reused else dict(options),
             answers=positions_by_task(answers),
             answers_hash=hash_of_answers(answers),
-            jobs=len(jobs),
+            jobs=0 if kind.reused else len(jobs),
             context=context,
             width=subject.plan.width,
         )
         # The last event at which a stop leaves nothing behind.
         emit(ModelLoading(resolved.name, 1.0))
-        work = store.create_study(run, _record(plan, kind, provenance, model))
-        store.claim(work)
+        if reused is None:
+            work = store.create_study(run, _record(plan, kind, provenance, model))
+            store.claim(work)
+        else:
+            work = reused.work
+            store.claim(work)
+            began = Place(database, work.title).read("environment", reused.record.environment, Environment.from_json)
+            provenance = check_environment(store, work, began, provenance, allowed=True)
         return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
 
 
@@ -306,12 +314,13 @@ def _jobs(
     loaded: _LoadedStudy,
     database: Path,
     announce: Emit | None = None,
+    work: Work | None = None,
 ) -> Sequence[Job]:
     """Make the jobs; of a new study also say what they will cost."""
     engine, info = loaded.engine, loaded.again.info
     reading = ReplyReading(engine.vocabulary(), info.thinking_open)
     with open_queries(database) as queries:
-        setting = StudySetting(options, subject.plan, subject.answers, queries, engine, info, reading)
+        setting = StudySetting(options, subject.plan, subject.answers, queries, engine, info, reading, work)
         jobs = kind.jobs(setting)
         if announce is not None and kind.announce is not None:
             announce(Notice(kind.announce(setting, jobs)))

@@ -1,0 +1,211 @@
+"""Single edits of answers, one after the other: they form one study of a run that stays open, without a fixed plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import exp
+from random import Random
+
+from salt_tui.runner.jobs import Job
+from salt_tui.runner.replays.branches import BranchDesign
+from salt_tui.runner.replays.design import Direction, ReplayableAnswer
+from salt_tui.runner.replays.prefix_edits import EditError
+from salt_tui.runner.replays.sources import ReplaySource, ReplaySources, correct_shares
+from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
+from salt_tui.runner.studies.plan import CoveredAnswer, Options, StudyPlan
+from salt_tui.store.queries import Queries
+from salt_tui.store.records import SignalRecord
+from salt_tui.store.results import StoredStudy
+from salt_tui.usage_error import UsageError
+from scoring.interventions import LOCAL_WINDOW
+from tasks.draws import derive_seed, draw_distinct
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """Which atoms an option names: their indices, or all that it can be about."""
+
+    indices: tuple[int, ...]
+    every: bool
+
+
+def _numbers(name: str, text: str) -> _Numbers:
+    if text.strip() == ALL:
+        return _Numbers((), True)
+    try:
+        numbers = tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        numbers = (0,)
+    if any(number < 1 for number in numbers):
+        raise UsageError(f"--{name} {text}: numbers of atoms, counted from 1, separated by commas, or {ALL}")
+    return _Numbers(tuple(number - 1 for number in numbers), False)
+
+
+def _values(text: str) -> dict[int, str]:
+    """Read ``12=GAC;15=TTA``; a semicolon stands in no atom of a task."""
+    values = {}
+    for part in filter(None, text.split(";")):
+        number, sign, value = part.partition("=")
+        if not sign or not number.strip().isdigit() or int(number) < 1 or not value.strip():
+            raise UsageError(f"--set {text}: NUMBER=TEXT, several separated by semicolons")
+        values[int(number) - 1] = value.strip()
+    return values
+
+
+def _check(options: Options) -> None:
+    _numbers("fix", str(options["fix"]))
+    _numbers("corrupt", str(options["corrupt"]))
+    _values(str(options["set"]))
+    for name in ("target", "corrupt_random"):
+        if int(options[name]) < 0:
+            raise UsageError(f"--{name.replace('_', '-')} {options[name]}: not below 0")
+
+
+def _jobs(setting: StudySetting) -> Sequence[Job]:
+    """Return the edited branch and, before it, its target behind the unchanged text where that is not stored yet."""
+    if not setting.options.get("answer"):
+        return []  # a study that was interrupted has no further edits to compute
+    sources = ReplaySources(setting.queries, setting.engine, setting.info, setting.reading, setting.run)
+    source = sources.read(_answer(setting))
+    edits, target = _edits(source, setting.options)
+    stored = [] if setting.work is None else setting.queries.interventions(setting.work)
+    mine = [record for record in stored if record.answer == source.answer.generation]
+    number = len(mine)
+    jobs: list[Job] = []
+    try:
+        if target < len(source.atoms) and not any(one.target == target and not one.edits for one in mine):
+            baseline = source.editor.before(target, {})
+            design = _design(source, target, {}, f"as it was, atom {target + 1}")
+            jobs.append(sources.job(source, baseline, design, number, whole=False))
+            number += 1
+        prefix = source.editor.before(target, edits) if target < len(source.atoms) else source.editor.through(edits)
+    except EditError as error:
+        raise UsageError(str(error)) from None
+    name = str(setting.options["name"]) or f"b{1 + sum(bool(one.edits) for one in stored)}"
+    jobs.append(sources.job(source, prefix, _design(source, target, edits, name), number, whole=True))
+    return jobs
+
+
+def _answer(setting: StudySetting) -> CoveredAnswer:
+    name = str(setting.options["answer"])
+    task, _, position = name.rpartition(":")
+    for answer in setting.answers:
+        if answer.problem.task == task and str(answer.problem.position + 1) == position:
+            if answer.problem.answer_kind != "generated":
+                raise UsageError(f"{name} is a problem of your own: its atoms cannot be edited")
+            return answer
+    raise UsageError(f"{name}: the run has no finished answer of that name; TASK:POSITION, counted from 1")
+
+
+def _edits(source: ReplaySource, options: Options) -> tuple[dict[int, str], int]:
+    """Return the new text of each edited atom, and the index of the target."""
+    answer = source.replayable()
+    fix, corrupt = (_numbers(name, str(options[name])) for name in ("fix", "corrupt"))
+    edits = _values(str(options["set"]))
+    asked = int(options["target"])
+    named = [*edits, *fix.indices, *corrupt.indices]
+    target = asked - 1 if asked else max(named, default=len(source.atoms) - 1) + 1
+    if not asked and (fix.every or corrupt.every or int(options["corrupt_random"])):
+        raise UsageError("--target says before which atom all are changed")
+    if any(index >= min(target, len(source.atoms)) for index in named) or not 0 < target <= len(source.atoms):
+        raise UsageError(f"edited atoms stand before the target, and the answer has {len(source.atoms)} atoms")
+    random = Random(derive_seed("edit", int(options["seed"]), answer.content, target))
+    wrong = [index for index in range(target) if not answer.correct[index]]
+    right = [index for index in range(target) if answer.correct[index]]
+    known = range(len(answer.gold))
+    for index in [one for one in (wrong if fix.every else fix.indices) if one in known]:
+        edits.setdefault(index, answer.gold[index])
+    spoiled = list(right if corrupt.every else corrupt.indices)
+    spoiled += draw_distinct(random, right, min(int(options["corrupt_random"]), len(right)))
+    for index in [one for one in spoiled if one in known]:
+        edits.setdefault(index, answer.wrong_atom(random, index))
+    changed = {index: text for index, text in sorted(edits.items()) if text != source.atoms[index].text}
+    if not changed:
+        raise UsageError("nothing is edited: --fix, --corrupt, --corrupt-random or --set changes atoms")
+    return changed, target
+
+
+def _design(source: ReplaySource, target: int, edits: dict[int, str], name: str) -> BranchDesign:
+    answer = source.replayable()
+    before = answer.correct[:target]
+    after = [edits[index] == answer.gold[index] if index in edits else right for index, right in enumerate(before)]
+    share, near = correct_shares(before, LOCAL_WINDOW)
+    new_share, new_near = correct_shares(after, LOCAL_WINDOW)
+    return BranchDesign(
+        answer=answer.generation,
+        target=target,
+        variant=name,
+        direction=_direction(answer, edits),
+        edits=tuple(sorted(edits.items())),
+        treatment_global=(new_share or 0.0) - (share or 0.0),
+        treatment_local=(new_near or 0.0) - (near or 0.0),
+        correct_before=share or 0.0,
+        correct_before_local=near,
+    )
+
+
+def _direction(answer: ReplayableAnswer, edits: dict[int, str]) -> Direction:
+    if not edits:
+        return "baseline"
+    made_right = [text == answer.gold[index] for index, text in edits.items() if index < len(answer.gold)]
+    if all(made_right) and not any(answer.correct[index] for index in edits):
+        return "correction"
+    return "corruption" if not any(made_right) and all(answer.correct[index] for index in edits) else "mixed"
+
+
+def _signals(queries: Queries, study: StoredStudy, plan: StudyPlan) -> Iterator[Sequence[SignalRecord]]:
+    """Edits say nothing about the answer as it was."""
+    return iter(())
+
+
+def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResult:
+    """List the branches: what was changed, and the target before and after."""
+    answers = {answer.generation: answer.problem for answer in queries.answers(study.work.run)}
+    records = queries.interventions(study.work)
+    before = {(one.answer, one.target): one.log_probability_reference for one in records if one.direction == "baseline"}
+    rows: list[tuple[str | int | float | None, ...]] = []
+    for record in records:
+        if not record.edits:
+            continue
+        problem = answers[record.answer]
+        old, new = before.get((record.answer, record.target)), record.log_probability_reference
+        rows.append(
+            (
+                record.variant,
+                f"{problem.task}:{problem.position + 1}",
+                " ".join(f"{index + 1}={text}" for index, text in record.edits),
+                record.target + 1,
+                None if old is None else exp(old),
+                None if new is None else exp(new),
+                None if record.outcome is None else int(record.outcome),
+            )
+        )
+    columns = ("branch", "answer", "edits", "target", "gold_before", "gold_after", "right")
+    note = "gold: the probability of the right atom at the target, before and after the edits."
+    return StudyResult(columns, tuple(rows), (note,))
+
+
+MANUAL = StudyKind(
+    name="manual",
+    summary="Edits of single answers; each one is a branch of its own.",
+    options=(
+        StudyOption("answer", ("--answer",), "", "TASK:POSITION, counted from 1."),
+        StudyOption("fix", ("--fix",), "", "Atoms to make right: numbers from 1, or all."),
+        StudyOption("corrupt", ("--corrupt",), "", "Atoms to make wrong: numbers from 1, or all."),
+        StudyOption("corrupt_random", ("--corrupt-random",), 0, "Right atoms before the target to make wrong, drawn."),
+        StudyOption("set", ("--set",), "", "NUMBER=TEXT, several separated by semicolons."),
+        StudyOption("target", ("--target",), 0, "Atom from which on the model writes; default: behind the last edit."),
+        StudyOption("name", ("--name",), "", "Of the branch; default: b1, b2, …"),
+        StudyOption("seed", ("--seed",), 1, "Draws wrong atoms."),
+    ),
+    needs=("statistics", "vocabulary", "forced"),
+    check=_check,
+    jobs=_jobs,
+    grows_context=True,
+    signals=_signals,
+    result=_result,
+    reused=True,
+)
