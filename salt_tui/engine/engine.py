@@ -417,6 +417,15 @@ def check_width(width: int) -> None:
         raise ContextError(f"-np {width}: the width must be 1, 2, 3 or a multiple of 4")
 
 
+def check_layers(layers: Sequence[int], blocks: int) -> None:
+    """Refuse layers that a model of so many blocks has not, or that are named twice; raises `ContextError`."""
+    for place, layer in enumerate(layers):
+        if not 0 <= layer < blocks:
+            raise ContextError(f"there is no layer {layer}: the model has layers 0 to {blocks - 1}")
+        if layer in layers[:place]:
+            raise ContextError(f"layer {layer} is asked for twice")
+
+
 # --- the handle -------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
-from salt_tui.engine.engine import ContextError, ContextOptions, check_width
+from salt_tui.engine.engine import ContextError, ContextOptions, check_layers, check_width
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.kv_memory import BYTES_PER_VALUE, available_memory, kv_cache_bytes
 from salt_tui.engine.llama_activations import BlockOutputs
@@ -74,7 +74,7 @@ class LlamaStreams:
             ContextRefusedError: llama.cpp cannot make the context.
         """
         _check(options)
-        _check_layers(options, model)
+        check_layers(options.layers, model.layers - 1)
         _check_memory(options, model)
         self.width = options.width
         self.context = options.context
@@ -231,13 +231,6 @@ def _check(options: ContextOptions) -> None:
             raise ContextError(f"{flag} {name} is no KV cache type: use one of {', '.join(BYTES_PER_VALUE)}")
     if options.value_type not in _FLOATS and options.flash_attention == "off":
         raise ContextError(f"-ctv {options.value_type} needs flash attention: use -fa on, or -ctv f16")
-
-
-def _check_layers(options: ContextOptions, model: LlamaModel) -> None:
-    blocks = model.layers - 1
-    stray = [layer for layer in options.layers if not 0 <= layer < blocks]
-    if stray:
-        raise ContextError(f"there is no layer {stray[0]}: the model has layers 0 to {blocks - 1}")
 
 
 def cache_bytes(options: ContextOptions, model: LlamaModel, *, layers: int) -> int:

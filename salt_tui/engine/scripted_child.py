@@ -45,6 +45,7 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Speed,
     Token,
+    check_layers,
     check_width,
 )
 from salt_tui.engine.readouts import IdSet, check_ids, refusal
@@ -176,11 +177,7 @@ class ScriptedBackend:
     def open_context(self, options: ContextOptions) -> ContextInfo:
         """Take over width and context; raises `ContextError`."""
         check_width(options.width)
-        layers = self._activation_shape()[0]
-        if any(layer >= layers for layer in options.layers):
-            raise ContextError(
-                f"the model has {layers} layers, counted from 0, not one of number {max(options.layers)}"
-            )
+        check_layers(options.layers, self._activation_shape()[0])
         self._layers = options.layers
         if self._script.context_failure is not None:
             raise ContextError(self._script.context_failure)

@@ -26,6 +26,7 @@ from salt_tui.engine.engine import (
     Token,
 )
 from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout, Sampling
+from tests.engine.random_mamba import write_mamba
 from tests.engine.test_llama_child import Loaded, bundled_model, count, second_model
 
 pytestmark = pytest.mark.model
@@ -33,10 +34,15 @@ pytestmark = pytest.mark.model
 NANO = Path(__file__).parents[2] / "salt_tui" / "nano" / "salt-nano.gguf"
 
 
-@pytest.fixture(scope="module", params=["nano", "smollm2", "gemma"])
+@pytest.fixture(scope="module", params=["nano", "mamba", "smollm2", "gemma"])
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
     folder = tmp_path_factory.mktemp("shared")
-    paths = {"nano": lambda: NANO, "smollm2": bundled_model, "gemma": lambda: second_model(folder)}
+    paths = {
+        "nano": lambda: NANO,
+        "mamba": lambda: write_mamba(folder / "mamba.gguf", NANO),
+        "smollm2": bundled_model,
+        "gemma": lambda: second_model(folder),
+    }
     path = paths[request.param]()
     loaded = Loaded(path, folder / "log")
     yield loaded
@@ -95,6 +101,12 @@ def test_choices_and_readouts_are_the_log_probabilities_of_forced_tokens(loaded:
     said = loaded.run([Generate(0, prompts[0], shared, (Free(5),))])[0]
     ids = tuple(token.id for token in said)
     options = (ids[:1] + ids[3:4], ids[:3], ids[2:5], (said[0].alternatives[3],))
+    if not loaded.info.capabilities.cut:
+        loaded.engine.submit(Generate(1, prompts[0], shared, (Choice(options),)))
+        ended = loaded.wait(lambda events: count(events, SequenceEnded) == 1)[-1]
+        assert isinstance(ended, SequenceEnded)
+        assert "cannot be cut back" in str(ended.message)
+        options = tuple((token,) for token in said[0].alternatives[:4])
     options = tuple(one for one in options if not any(o != one and one[: len(o)] == o for o in options))
     readout = Readout(0, said[0].alternatives[:3], rest=True)
     asked = Generate(1, prompts[0], shared, (Choice(options), Free(2)), readouts=(readout,))
@@ -114,7 +126,7 @@ def test_choices_and_readouts_are_the_log_probabilities_of_forced_tokens(loaded:
 
 def test_activations_change_no_number_and_belong_to_their_tokens(loaded: Loaded) -> None:
     able = loaded.info.capabilities
-    layers = (0, able.activation_layers // 2, able.activation_layers - 1)
+    layers = tuple(sorted({0, able.activation_layers // 2, able.activation_layers - 1}))
     prompts, shared = loaded.prompts(3)
     requests = [Generate(key, prompt, shared, (Free(5),)) for key, prompt in enumerate(prompts)]
     loaded.open(width=2)
@@ -148,6 +160,8 @@ def test_layers_that_are_not_there_or_not_taken_are_refused(loaded: Loaded) -> N
     layers = loaded.info.capabilities.activation_layers
     with pytest.raises(ContextError, match=f"no layer {layers}: .* 0 to {layers - 1}"):
         loaded.open(width=2, layers=(0, layers))
+    with pytest.raises(ContextError, match="layer 0 is asked for twice"):
+        loaded.open(width=2, layers=(0, 0))
     loaded.opened = None
     loaded.open(width=2, layers=(0,))
     loaded.engine.submit(Generate(1, (1, 2), 0, (Free(1),), layers=(1,)))
