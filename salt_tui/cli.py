@@ -532,6 +532,57 @@ def calibrate(
     )
 
 
+@app.command()
+def policy(
+    run: Annotated[str, typer.Argument(metavar="[RUN|latest]", help="Number of the run.")] = "latest",
+    risk: Annotated[
+        str | None, typer.Option("--risk", help="Most wrong units among trusted ones, such as .05; .05,.2 makes bands.")
+    ] = None,
+    confidence: Annotated[float | None, typer.Option("--confidence", help="How sure; default: .9.")] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Promise the mean over answers, for any number of them.")
+    ] = False,
+    rewards: Annotated[
+        str | None, typer.Option("--rewards", help="TRUSTED_RIGHT,TRUSTED_WRONG,ABSTAINED_RIGHT,ABSTAINED_WRONG.")
+    ] = None,
+    unit: Annotated[
+        UnitChoice, typer.Option("--unit", help="What is trusted: atom, line or generation.")
+    ] = UnitChoice.ATOM,
+    function: Annotated[
+        str, typer.Option("--function", help="Choose among these, joined by commas; default: all.")
+    ] = "",
+    calibrator: Annotated[str, typer.Option("--calibrator", help="Choose among these maps, joined by commas.")] = "",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep the policy in a JSON file.")] = None,
+    apply: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option("--apply", metavar="POLICY CSV", help="Decide about each row of a table."),
+    ] = None,
+    score_column: Annotated[
+        str | None, typer.Option("--score-column", help="Of --apply; default: named like the policy's function.")
+    ] = None,
+    database: Database = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Say which units to trust, with a promise about how many of those are wrong, or by rewards."""
+    from salt_tui.commands.policy import print_decisions, print_policy
+
+    if apply is not None:
+        return print_decisions(*apply, score_column)
+    return print_policy(
+        run,
+        database,
+        unit.value,
+        risk=risk,
+        confidence=confidence,
+        exact=exact,
+        rewards=rewards,
+        functions=_names(function),
+        maps=_names(calibrator),
+        output=output,
+        json_output=json_output,
+    )
+
+
 @models_app.command("list")
 def models_list(json_output: JsonOption = False) -> int:
     """List the models and whether their files are here."""

@@ -163,12 +163,22 @@ class Policy:
         Args:
             column: the function's values as stored, shape ``(n,)``; NaN is withheld.
         """
-        values = self.scale.values(column)
-        inside = [values > band.threshold for band in self.bands]
-        found = np.full(column.size, len(self.bands), dtype=np.int64)
-        for number in range(len(self.bands) - 1, -1, -1):
-            found[inside[number]] = number
-        return found
+        return bands_of(self.scale, [band.threshold for band in self.bands], column)
+
+
+def bands_of(scale: Scale, thresholds: Sequence[float], column: FloatArray) -> IntArray:
+    """Return the band of each unit: the place of the first threshold that its value exceeds, their number for none.
+
+    Args:
+        scale: how units are read.
+        thresholds: falling.
+        column: the function's values as stored, shape ``(n,)``; NaN is in no band.
+    """
+    values = scale.values(column)
+    found = np.full(column.size, len(thresholds), dtype=np.int64)
+    for number in range(len(thresholds) - 1, -1, -1):
+        found[values > thresholds[number]] = number
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +199,7 @@ class RewardPolicy:
         trust_all: reward per unit there of trusting every unit.
         trust_none: reward per unit there of trusting none.
         coverage: share of trusted units there.
+        choosing: number of problems that chose.
         testing: number of testing problems.
     """
 
@@ -198,6 +209,7 @@ class RewardPolicy:
     trust_all: float
     trust_none: float
     coverage: float
+    choosing: int
     testing: int
 
 
@@ -288,6 +300,7 @@ def reward_policy(
         trust_all=_reward(everything, testing.correct, rewards),
         trust_none=_reward(~everything, testing.correct, rewards),
         coverage=float(trusted.mean()),
+        choosing=int(np.unique(choosing.problem).size),
         testing=int(np.unique(testing.problem).size),
     )
 

@@ -185,6 +185,30 @@ change with length of models where there are several. Below ten problems there a
 of 40 problems the intervals of the slopes held the truth in 184 and 185.
 """
 
+DECISIONS = """\
+## From confidence to a decision
+
+A policy is a confidence function, perhaps a map, and a threshold: units above it are trusted. Inside each task a third
+of the answers chooses function, map and the order of at most 20 thresholds (quantiles of the values); the others test
+the thresholds in that order and stop at the first that fails (fixed-sequence testing). Of those that passed the one
+with the largest coverage is taken. E, T are the wrong and the trusted units of an answer, G the number of answers in
+the testing part with T > 0; α is the risk and 1 − δ the confidence.
+
+- per unit (the default, approximate): p = ΣE/ΣT; v = G/(G−1)·Σ(E − pT)²/(ΣT)²; n* = min(ΣT, p(1−p)/v·(z/t)²) with
+  the quantiles 1 − δ of the normal and of Student's distribution with G − 1 degrees, n* = G where p is 0 or 1; the
+  quantile 1 − δ of Beta(pn* + 1, (1−p)n*) is at most α. One unit an answer: the bound of Clopper and Pearson
+- per answer (`--exact`): L = E/T; passes if Π(1 + ν(α − L)) ≥ 1/δ, with the ν of {.1, .25, .5, .75, .9}/(1 − α) that
+  grows most on the choosing part. It promises the mean of L over answers, however few there are
+- fewest answers: ⌈ln δ / ln(1 − α)⌉, 45 at α = .05 and δ = .1; with fewer nothing can be promised
+- bands: trusted at α₁, trusted and checked at α₂ > α₁, each at δ/2; nothing is promised of the checked units alone,
+  of single tasks, or of another mixture of tasks
+- rewards: the threshold where the rewards balance (ACUTE section 2.3); function and map are those that earn most on
+  the choosing part
+
+The tests simulate 1,000 data sets and let a promise fail in at most δ of them, plus three standard errors for `--exact`
+and plus .05 for the approximate one.
+"""
+
 
 def render() -> str:
     """The whole page."""
@@ -202,6 +226,7 @@ def render() -> str:
         QUESTIONS,
         *_analyses(),
         INTERVENTIONS,
+        DECISIONS,
     ]
     return "\n".join(blocks)
 

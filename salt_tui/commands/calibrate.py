@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
+from salt_tui.commands.text_files import write_text_file
 from salt_tui.inputs.score_tables import CORRECT, read_scores, read_scores_to_map
 from salt_tui.measure.calibration_maps import apply_map, fit_map, map_text, read_map
-from salt_tui.store.placing import complete_file
 from salt_tui.usage_error import UsageError
 from scoring.calibrators_fitted import Fitted, Unfitted
 
@@ -46,7 +46,7 @@ def print_calibrated(
     if save is not None:
         if isinstance(fitted, Unfitted):
             raise UsageError(f"no map to save: {fitted.reason}")
-        _write(save, map_text(fitted))
+        write_text_file(save, map_text(fitted))
     if target is not None:
         calibrated = apply_map(fitted, read_scores_to_map(target, score))
         for note in calibrated.notes:
@@ -73,11 +73,3 @@ def _fitted(
     if method is None or training is None:
         raise UsageError("METHOD and --fit FILE fit a map; --map MAP.json applies one that was saved")
     return fit_map(method, read_scores(training, score=score, correct=correct), lower_is_confident=lower_is_confident)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with complete_file(path, ("empty", "file"), database=False) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    except (OSError, FileExistsError) as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror or error})") from error
