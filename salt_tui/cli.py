@@ -43,6 +43,8 @@ models_app = typer.Typer()
 app.add_typer(tasks_app, name="tasks", help="The tasks: list them, show a problem, solve problem texts.")
 study_app = typer.Typer()
 app.add_typer(study_app, name="study", help="Further work on a stored run, such as more samples of each problem.")
+db_app = typer.Typer()
+app.add_typer(db_app, name="db", help="Compare a file with itself; score stored replies again.")
 app.add_typer(models_app, name="models", help="The models of models.toml: what is there, and how to get the rest.")
 
 
@@ -363,6 +365,7 @@ def export(
 @tasks_app.callback(invoke_without_command=True)
 @models_app.callback(invoke_without_command=True)
 @study_app.callback(invoke_without_command=True)
+@db_app.callback(invoke_without_command=True)
 def print_help(context: typer.Context) -> int:
     """Print the help of a group when there is no command."""
     if context.invoked_subcommand is None:
@@ -599,6 +602,16 @@ def models_check(
     from salt_tui.commands.models import check_model
 
     return check_model(model, json_output=json_output)
+
+
+@db_app.command("check")
+def db_check(
+    file: Annotated[Path, typer.Argument(help="A database, yours or somebody else's.")], json_output: JsonOption = False
+) -> int:
+    """Compare a whole file with itself: verdicts, confidences, tokens, replies; exit code 1 if anything differs."""
+    from salt_tui.commands.db import check_database
+
+    return check_database(file, json_output=json_output)
 
 
 @app.command()

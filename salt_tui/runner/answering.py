@@ -14,7 +14,7 @@ from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.store.records import GenerationEnd, ProblemRecord, UnitRecord
-from scoring.answer_status import LEFT_OUT, answer_status
+from scoring.answer_status import LEFT_OUT, AnswerStatus, StopReason, answer_status
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.labels import UnitStatus
 from tasks.answer import split_reference
@@ -109,6 +109,20 @@ def begin_answer(
     return AnswerAttempt(name, reference, answer, output, choice, whole=whole)
 
 
+def finish_answer(answer: LiveAnswer, stop_reason: StopReason, *, whole: bool) -> tuple[ScoredChanges, AnswerStatus]:
+    """End an answer; return its last units, the missing ones too, and its status.
+
+    Args:
+        answer: all tokens of the reply were added.
+        stop_reason: why they ended.
+        whole: reference units that the reply does not reach are missing.
+    """
+    status = answer_status(stop_reason, answer.extraction)
+    changes = answer.finish(cut=stop_reason not in {"end", "done"}, count_missing=whole and status not in LEFT_OUT)
+    # Ending changes the extraction of a reply whose last characters were ambiguous.
+    return changes, answer_status(stop_reason, answer.extraction)
+
+
 class AnswerAttempt:
     """Stores and announces tokens and units of one reply as they come.
 
@@ -163,12 +177,7 @@ class AnswerAttempt:
     def finish(self, ending: Ending) -> GenerationEnd:
         """Add the last units and the missing ones; return what is stored at the end, with the answer's status."""
         answer, stop_reason = self._answer, ending.stop_reason
-        status = answer_status(stop_reason, answer.extraction)
-        changes = answer.finish(
-            cut=stop_reason not in {"end", "done"}, count_missing=self._whole and status not in LEFT_OUT
-        )
-        # Ending changes the extraction of a reply whose last characters were ambiguous.
-        status = answer_status(stop_reason, answer.extraction)
+        changes, status = finish_answer(answer, stop_reason, whole=self._whole)
         self._store_changes(changes)
         return GenerationEnd(
             reply=answer.reply,

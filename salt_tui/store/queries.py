@@ -6,6 +6,7 @@ from pathlib import Path
 
 from salt_tui.paths import expanded
 from salt_tui.store import opening
+from salt_tui.store.check_queries import CheckQueries
 from salt_tui.store.errors import StoreError
 from salt_tui.store.generation_queries import GenerationQueries
 from salt_tui.store.signal_queries import SignalQueries
@@ -13,7 +14,7 @@ from salt_tui.store.unit_queries import UnitQueries
 from salt_tui.store.work_queries import WorkQueries
 
 
-class Queries(WorkQueries, GenerationQueries, UnitQueries, SignalQueries):
+class Queries(WorkQueries, GenerationQueries, UnitQueries, SignalQueries, CheckQueries):
     """The file, open for reading: runs and studies, generations, units as arrays, and what is said about answers."""
 
 

@@ -17,6 +17,7 @@ from salt_tui.store.records import (
     StudyKind,
     StudyRecord,
     TokenRecord,
+    UnitRecord,
     Work,
 )
 from salt_tui.store.schema import TOKEN_SIGNALS
@@ -266,6 +267,36 @@ class StoredToken:
     record: TokenRecord
     piece: bytes
     alternative_pieces: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReply:
+    """A finished generation with all its rows, to be scored again.
+
+    Attributes:
+        generation: its number.
+        problem: what was asked.
+        role, number: what it is and which one of its role, from 0.
+        revision: how often its units were withdrawn.
+        prompt_end: bytes of the last tokens of the prompt; empty where the engine gave no ids.
+        tokens: in order of position; empty for a text that came without them.
+        units: ordered by kind and index.
+        faults: what does not fit together among tokens, reply and units, in words.
+    """
+
+    generation: int
+    problem: ProblemRecord
+    role: str
+    number: int
+    revision: int
+    reply: bytes
+    stop_reason: str
+    extraction: str | None
+    answer_status: str | None
+    prompt_end: bytes
+    tokens: tuple[TokenRecord, ...]
+    units: tuple[UnitRecord, ...]
+    faults: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

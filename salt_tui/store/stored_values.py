@@ -17,7 +17,7 @@ from salt_tui.store.errors import StoreError
 
 Value = TypeVar("Value")
 
-_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError)
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError)
 """What parsing and taking apart a foreign value may raise."""
 
 
@@ -41,7 +41,7 @@ class Place:
         """
         try:
             return parse(text)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise StoreError(
                 f"{self.path}: {column} of {self.row} cannot be read ({' '.join(str(error).split())[:100]});"
                 " restore a copy of the file, or delete what it belongs to"

@@ -65,6 +65,7 @@ def store_interrupted(database: Path, scripted_model: ScriptedModel) -> None:
     ]
     assert run_command_line(["run", "-m", str(kept), *asked, "--db", str(database), "--display", "none"]) == 0
     with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("DELETE FROM generation WHERE id = 2")
         connection.execute(
             "UPDATE run SET state = 'running', finished_at = NULL, lease_pid = 1, lease_host = 'elsewhere',"

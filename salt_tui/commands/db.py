@@ -1,0 +1,70 @@
+"""``salt-tui db``: files compared with themselves, and stored replies scored again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from salt_tui.commands.failures import DONE, FAILED, say
+from salt_tui.runner.file_check import Checked, Difference, check_file
+from salt_tui.runner.rescoring import Shown
+from salt_tui.store.queries import open_queries
+from salt_tui.visible_text import visible
+
+_LONGEST = 60
+"""Characters of a value that is shown."""
+
+
+def check_database(file: Path, *, json_output: bool) -> int:
+    """Print everything in a file that does not fit together; 1 when there is anything."""
+    checked = Checked()
+    count = 0
+    with open_queries(file) as queries, queries.snapshot():
+        if json_output:
+            sys.stdout.write('{"differences": [')
+        for difference in check_file(queries, checked, lambda work: None if json_output else say(f"{work.title} …")):
+            if json_output:
+                data = json.dumps(_data(difference), ensure_ascii=False, allow_nan=False)
+                sys.stdout.write(f"{', ' if count else ''}{data}")
+            else:
+                print(_line(difference))
+            count += 1
+    if json_output:
+        print(f'], "answers": {checked.answers}, "units": {checked.units}}}')
+    else:
+        answers, units = f"{checked.answers:,} answers", f"{checked.units:,} units"
+        print(f"{answers} with {units} checked: {f'{count:,} differences' if count else 'everything fits together'}")
+    return FAILED if count else DONE
+
+
+def _data(difference: Difference) -> dict[str, Any]:
+    work = difference.work
+    return {
+        "run": None if work is None else work.run,
+        "study": None if work is None or work.study is None else str(work),
+        "answer": difference.answer,
+        "what": difference.what,
+        "stored": _json_value(difference.stored),
+        "found": _json_value(difference.found),
+    }
+
+
+def _json_value(value: Shown) -> Shown:
+    return visible(value) if isinstance(value, str) else value
+
+
+def _line(difference: Difference) -> str:
+    place = [] if difference.work is None else [difference.work.title]
+    place += [] if difference.answer is None else [difference.answer]
+    before = ", ".join([*place, difference.what])
+    if difference.stored is None and isinstance(difference.found, str):
+        return visible(f"{before}: {difference.found}")
+    return visible(f"{before}: stored {_shown(difference.stored)}, found {_shown(difference.found)}")
+
+
+def _shown(value: Shown) -> str:
+    if value is None:
+        return "nothing"
+    return visible(value, _LONGEST) if isinstance(value, str) else f"{value:.12g}"
