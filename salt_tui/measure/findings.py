@@ -13,13 +13,14 @@ from scoring.conclusions import Conclusion, Difference
 from scoring.confidence import HEADLINE_FUNCTION
 from scoring.contrasts import Contrast
 from scoring.intervals import Interval
-from scoring.metrics import METRICS
 
 POWER_QUANTILE = 0.84
 """With as many more answers as this adds to the threshold, a true difference of the size seen is found in 80 %."""
 
 CHANCE, WELL = 0.5, 0.8
 """AUROC of a confidence that knows nothing, and from which on a report says that it knows well."""
+
+_TITLES = {"auroc": "AUROC", "auroc_micro": "AUROC inside answers", "brier": "Brier", "nll": "NLL"}
 
 KINDS = {"atom": "atoms", "line": "lines", "generation": "whole answers"}
 
@@ -228,7 +229,7 @@ def _finding(question: str, conclusion: Conclusion, sentence: str) -> Finding:
 def _best_functions(conclusion: Conclusion) -> str:
     if conclusion.reason is not None:
         return f"Cannot be said: {_why(conclusion)}."
-    title = METRICS[conclusion.metric].title
+    title = _TITLES[conclusion.metric]
     base = f" ({_basis(conclusion)})"
     best, worse = (_apart(conclusion, names) for names in (conclusion.best, tuple(conclusion.excluded)))
     if not worse:

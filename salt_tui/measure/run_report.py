@@ -31,6 +31,7 @@ from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import UnitKind
 from salt_tui.store.results import StoredRun, TaskCounts, UnitColumns
 from scoring.choosing import UnitComparison
+from scoring.conclusions import Conclusion
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.correctness import TaskMean, mean_over_tasks
 from scoring.value import Value, undefined
@@ -96,6 +97,7 @@ class FullReport:
         course: how atoms change along an answer.
         findings: one per question, in the order of a report.
         unknown: what the run leaves open and how many more problems would tell; empty where there is nothing.
+        conclusions: what the findings rest on; None without resamples.
         analyses: what takes all texts and tokens; None unless it was asked for.
     """
 
@@ -108,6 +110,7 @@ class FullReport:
     course: CourseOfAnswers
     findings: tuple[Finding, ...]
     unknown: str
+    conclusions: Conclusions | None
     analyses: RunAnalyses | None
 
     def row(self, unit: str, function: str, name: str) -> ReportRow | None:
@@ -162,8 +165,10 @@ def measure_report(database: Path, name: str, selection: RowSelection) -> FullRe
         analyses = analyse_run(queries, run, atoms, rates, selection.draws) if selection.analyses else None
     left_out = sum(selection.left_out(known[unit]) for unit in selection.units)
     says, course = mean_confidences(atoms), course_of_answers(atoms)
-    findings, unknown = measure_findings(columns, rates, says, course, selection.draws)
-    return FullReport(summary, selection, tuple(rows), left_out, rates, says, course, findings, unknown, analyses)
+    findings, unknown, found = measure_findings(columns, rates, says, course, selection.draws)
+    return FullReport(
+        summary, selection, tuple(rows), left_out, rates, says, course, findings, unknown, found, analyses
+    )
 
 
 def functions_of(queries: Queries, run: int, unit: UnitKind) -> tuple[str, ...]:
@@ -172,14 +177,29 @@ def functions_of(queries: Queries, run: int, unit: UnitKind) -> tuple[str, ...]:
     return (*CONFIDENCE_FUNCTIONS, *signals)
 
 
+@dataclass(frozen=True, slots=True)
+class Conclusions:
+    """What can be told apart on a run; the head of a report says it, its tables show it.
+
+    Attributes:
+        functions: of the confidence functions, by AUROC over atoms.
+        maps: of the calibration maps of the headline function, raw scores among them, by Brier over atoms.
+        units: of atoms, lines and whole answers, each by the function that is best on other answers.
+    """
+
+    functions: Conclusion
+    maps: Conclusion
+    units: UnitComparison
+
+
 def measure_findings(
     columns: Mapping[str, UnitColumns],
     rates: Rates,
     says: Mapping[str, float],
     course: CourseOfAnswers,
     draws: int,
-) -> tuple[tuple[Finding, ...], str]:
-    """Return what may be said of a run, question by question, and what is not known.
+) -> tuple[tuple[Finding, ...], str, Conclusions | None]:
+    """Return what may be said of a run, question by question, what is not known, and what the former rests on.
 
     Args:
         columns: its units by granularity, each with all functions and signals.
@@ -191,21 +211,25 @@ def measure_findings(
     right = right_finding(rates)
     along = (position_finding(course.ends), history_finding(course.before))
     if not draws:
-        return (right, *along), ""
+        return (right, *along), "", None
     atoms = columns["atom"]
-    names = tuple(atoms.confidences)
     said = sum(says.values()) / len(says) if says else None
     share = mean_over_tasks({task: rates.tasks[task].counts.precision for task in says}).mean.value if says else None
-    functions, maps = conclude_functions(atoms, names, draws), conclude_maps(atoms, HEADLINE_FUNCTION, MAPS, draws)
+    found = Conclusions(
+        functions=conclude_functions(atoms, tuple(atoms.confidences), draws),
+        maps=conclude_maps(atoms, HEADLINE_FUNCTION, MAPS, draws),
+        units=_judge_units(columns),
+    )
     findings = (
         right,
         calibrated_finding(judge_kinds({"atom": atoms}), said, share),
-        function_finding(functions),
-        map_finding(maps, said, share),
+        function_finding(found.functions),
+        map_finding(found.maps, said, share),
         *along,
-        unit_finding(_judge_units(columns)),
+        unit_finding(found.units),
     )
-    return findings, undecided({"Which function ranks best": functions, "Which map is best": maps})
+    unknown = undecided({"Which function ranks best": found.functions, "Which map is best": found.maps})
+    return findings, unknown, found
 
 
 def _judge_units(columns: Mapping[str, UnitColumns]) -> UnitComparison:

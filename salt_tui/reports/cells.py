@@ -7,7 +7,7 @@ from math import isinf
 
 from salt_tui.measure.rows import ReportRow
 from salt_tui.measure.task_scores import RAW
-from salt_tui.reports.text_tables import BEST, PARTIAL, value_text, with_interval
+from salt_tui.reports.text_tables import PARTIAL, value_text, with_interval
 from scoring.correctness import TaskMean
 from scoring.intervals import Interval
 from scoring.metrics import Metric
@@ -19,10 +19,10 @@ SMALL_SHARE = 0.05
 """Resamples without a value are named when they are more than this share."""
 
 
-def mean_cell(mean: TaskMean, bounds: Interval | None = None, *, interval: bool = False, best: bool = False) -> str:
-    """Return a mean, with room for its interval or without, and its marks before it."""
+def mean_cell(mean: TaskMean, bounds: Interval | None = None, *, interval: bool = False) -> str:
+    """Return a mean, with room for its interval or without, and before it whether it leaves out a task."""
     text = with_interval(mean.mean, bounds) if interval else value_text(mean.mean)
-    return f"{BEST if best else ''}{PARTIAL if is_partial(mean) else ''}{text}"
+    return f"{PARTIAL if is_partial(mean) else ''}{text}"
 
 
 def is_partial(mean: TaskMean) -> bool:

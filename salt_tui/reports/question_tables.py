@@ -16,8 +16,9 @@ from salt_tui.reports.cells import (
     undefined_note,
     undefined_text,
 )
-from salt_tui.reports.text_tables import PARTIAL, TextTable, interval_text, number, value_text, with_interval
+from salt_tui.reports.text_tables import BEST, PARTIAL, TextTable, interval_text, number, value_text, with_interval
 from scoring.analyses_position import Curve, TaskCurve
+from scoring.conclusions import Conclusion
 from scoring.confidence import HEADLINE_FUNCTION
 
 MEAN = "mean of tasks"
@@ -141,43 +142,54 @@ def _bias_note(row: ReportRow) -> list[str]:
 
 def which_function(report: FullReport) -> TextTable:
     """Return every confidence function over atoms; those that cannot be told apart from the best are marked."""
-    finding = report.finding("function")
-    best = () if finding is None else finding.best
+    found = None if report.conclusions is None else report.conclusions.functions
     raw = [row for row in report.rows if row.granularity == "atom" and row.calibrator == RAW]
     rows = []
     for row in raw:
         mapped = report.row("atom", row.function, USUAL_MAP)
-        cells = [mean_cell(row.values["auroc"], row.intervals.get("auroc"), interval=True, best=row.function in best)]
+        cells = [
+            _compared(found, row.function),
+            mean_cell(row.values["auroc"], row.intervals.get("auroc"), interval=True),
+        ]
         cells.extend(mean_cell(row.values[metric]) for metric in list(_FUNCTION_RAW)[1:])
         cells.append(mean_cell(row.values["ece"]))
         cells.extend("" if mapped is None else mean_cell(mapped.values[metric]) for metric in _FUNCTION_MAPPED)
         rows.append((row.function, *cells))
-    heads = ("function", f"{'AUROC ↑':<18}", *list(_FUNCTION_RAW.values())[1:], "ECE ↓", *_FUNCTION_MAPPED.values())
+    heads = (
+        "function",
+        "compared",
+        f"{'AUROC ↑':<18}",
+        *list(_FUNCTION_RAW.values())[1:],
+        "ECE ↓",
+        *_FUNCTION_MAPPED.values(),
+    )
     notes = [
         f"n {raw[0].n if raw else 0} atoms, means over tasks; ′ after {USUAL_MAP}, fitted on other answers",
+        _compared_note(found, "AUROC"),
         undefined_note(raw, (*_FUNCTION_RAW, "ece")),
         *interval_notes(row.intervals.get("auroc") for row in raw),
     ]
-    extra = ("AUPRC ↑", "AURC ↓", "NLL′↓", "EURO′↑", "ECE ↓", "PRR ↑", "micro ↑")
+    extra = ("AUPRC ↑", "AURC ↓", "NLL′↓", "EURO′↑", "ECE ↓", "PRR ↑", "micro ↑", "ECE′↓", "Brier′↓")
     return TextTable("Which confidence function?", heads, tuple(rows), notes=_said(notes), extra=extra)
 
 
 def which_map(report: FullReport) -> TextTable:
     """Return every map of the headline function over atoms; those no worse than the best are marked."""
-    finding = report.finding("map")
-    best = () if finding is None else finding.best
+    found = None if report.conclusions is None else report.conclusions.maps
     chosen = [row for row in report.rows if row.granularity == "atom" and row.function == HEADLINE_FUNCTION]
     rows = tuple(
         (
             map_name(row),
-            mean_cell(row.values["brier"], row.intervals.get("brier"), interval=True, best=row.calibrator in best),
+            _compared(found, row.calibrator),
+            mean_cell(row.values["brier"], row.intervals.get("brier"), interval=True),
             *(mean_cell(row.values[metric]) for metric in list(_MAP)[1:]),
         )
         for row in chosen
     )
-    heads = ("map", f"{'Brier ↓':<18}", *list(_MAP.values())[1:])
+    heads = ("map", "compared", f"{'Brier ↓':<18}", *list(_MAP.values())[1:])
     notes = [
         f"n {chosen[0].n if chosen else 0} atoms by {HEADLINE_FUNCTION}, means over tasks; fitted on other answers",
+        _compared_note(found, "Brier"),
         undefined_note(chosen, _MAP),
         *interval_notes(row.intervals.get("brier") for row in chosen),
     ]
@@ -185,26 +197,45 @@ def which_map(report: FullReport) -> TextTable:
     return TextTable("Which calibration map?", heads, rows, notes=_said(notes), extra=extra)
 
 
+def _compared(found: Conclusion | None, name: str) -> str:
+    """Return the statistic that was compared, marked where it cannot be told apart from the best."""
+    value = None if found is None else found.means.get(name)
+    return number(None) if value is None else f"{BEST if found and name in found.best else ''}{value_text(value)}"
+
+
+def _compared_note(found: Conclusion | None, title: str) -> str:
+    """Return over which tasks alternatives were compared, and why not over all."""
+    if found is None:
+        return ""
+    if found.reason is not None:
+        return f"nothing compared: {found.reason}"
+    tasks = len(found.tasks) + len(found.tasks_left_out)
+    reasons = "; ".join(dict.fromkeys(found.tasks_left_out.values()))
+    left_out = f"; left out: {reasons}" if reasons else ""
+    return f"compared: {title} over {len(found.tasks)} of {tasks} tasks{left_out}"
+
+
 def which_unit(report: FullReport) -> TextTable:
-    """Return the headline function at every granularity."""
+    """Return every granularity, judged by the function that is best for it on other answers."""
+    found = None if report.conclusions is None else report.conclusions.units
     chosen = [row for row in report.rows if row.function == HEADLINE_FUNCTION and row.calibrator == RAW]
-    rows = tuple(
-        (
-            row.granularity,
-            str(row.n),
-            mean_cell(row.values["accuracy"]),
-            *(mean_cell(row.values[metric], row.intervals.get(metric), interval=True) for metric in ("ece", "auroc")),
-            mean_cell(row.values["auroc_micro"]),
-            mean_cell(row.values["prr"]),
-        )
-        for row in chosen
-    )
-    heads = ("unit", "n", "right", f"{'ECE ↓':<18}", f"{'AUROC ↑':<18}", "micro ↑", "PRR ↑")
+    rows = []
+    for row in chosen:
+        judged = None if found is None else found.units.get(row.granularity)
+        mark = BEST if found and found.verdict and row.granularity in found.verdict.best else ""
+        compared = number(None) if judged is None else f"{mark}{with_interval(judged.auroc, judged.interval)}"
+        function = next(iter(judged.chosen), "") if judged is not None else ""
+        cells = (mean_cell(row.values["accuracy"]), compared, function)
+        rows.append((row.granularity, str(row.n), *cells, *(mean_cell(row.values[name]) for name in ("ece", "auroc"))))
+    heads = ("unit", "n", "right", f"{'compared':<18}", "by", "ECE ↓", "AUROC ↑")
     notes = [
-        f"raw {HEADLINE_FUNCTION}, means over tasks; a line or answer is right when all of it is",
-        undefined_note(chosen, ("accuracy", "ece", "auroc", "auroc_micro", "prr")),
+        "compared: AUROC on the same answers, each unit by the function that is best for it on other answers",
+        "" if found is None or found.fixed is None else f"too few answers to choose: {found.fixed} for every unit",
+        f"ECE, AUROC: raw {HEADLINE_FUNCTION}, means over tasks; a line or answer is right when all of it is",
+        undefined_note(chosen, ("accuracy", "ece", "auroc")),
     ]
-    return TextTable("Atoms, lines or whole answers?", heads, rows, notes=_said(notes), extra=("PRR ↑", "micro ↑"))
+    extra = ("AUROC ↑", "ECE ↓", "by")
+    return TextTable("Atoms, lines or whole answers?", heads, tuple(rows), notes=_said(notes), extra=extra)
 
 
 def along_the_answer(report: FullReport) -> TextTable:

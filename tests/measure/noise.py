@@ -66,7 +66,8 @@ def findings_of(columns: dict[str, UnitColumns], draws: int) -> dict[str, Findin
     """Return what a whole report would say, by question."""
     atoms = columns["atom"]
     rates, says, course = measure_rates(atoms), mean_confidences(atoms), course_of_answers(atoms)
-    return {finding.question: finding for finding in measure_findings(columns, rates, says, course, draws)[0]}
+    findings, _, _ = measure_findings(columns, rates, says, course, draws)
+    return {finding.question: finding for finding in findings}
 
 
 def names_a_best(finding: Finding, alternatives: int) -> bool:

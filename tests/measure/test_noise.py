@@ -30,7 +30,7 @@ def test_few_reports_on_noise_name_a_winner() -> None:
 def test_a_function_that_knows_is_found_alone_and_the_head_says_so() -> None:
     findings = findings_of(drawn_run(1, gain=1.5), 200)
     assert findings["function"].best == ("mean_probability",)
-    assert findings["function"].sentence.startswith("mean_probability ranks best, macro AUROC .8")
+    assert findings["function"].sentence.startswith("mean_probability ranks best, AUROC .8")
     assert findings["calibrated"].sentence.startswith(("Well: ", "Somewhat: "))
     assert findings["function"].n == 8 * 20 * 10
 
