@@ -614,6 +614,18 @@ def db_check(
     return check_database(file, json_output=json_output)
 
 
+@db_app.command("rescore")
+def db_rescore(
+    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
+    database: Database = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Score the stored replies of a run again, without the model, and say what changed."""
+    from salt_tui.commands.db import rescore_run
+
+    return rescore_run(run, database, json_output=json_output)
+
+
 @app.command()
 def doctor(
     model: Annotated[str, typer.Option("-m", "--model", help="Model for the exactness check.")] = "smollm2",

@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.commands.failures import DONE, FAILED, say
+from salt_tui.paths import database_path
 from salt_tui.runner.file_check import Checked, Difference, check_file
+from salt_tui.runner.rescore_run import rescore_answers
 from salt_tui.runner.rescoring import Shown
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
+from salt_tui.store.store import open_store
 from salt_tui.visible_text import visible
 
 _LONGEST = 60
@@ -39,6 +43,42 @@ def check_database(file: Path, *, json_output: bool) -> int:
     return FAILED if count else DONE
 
 
+def rescore_run(name: str, database: Path | None, *, json_output: bool) -> int:
+    """Apply the present parser and scorer to the answers of a run; 1 when some could not be scored again."""
+    path = database or database_path()
+    changed = answers = 0
+    failed: list[Difference] = []
+    if json_output:
+        sys.stdout.write('{"differences": [')
+    with open_store(path) as store, open_queries(path) as queries:
+        work = Work(queries.find_run(name))
+        count = 0
+        for found in rescore_answers(store, queries, work):
+            answers += 1
+            changed += found.written
+            for difference in found.differences:
+                if json_output:
+                    data = json.dumps(_data(difference), ensure_ascii=False, allow_nan=False)
+                    sys.stdout.write(f"{', ' if count else ''}{data}")
+                else:
+                    print(_line(difference, "was", "is"))
+                count += 1
+            if found.failure is not None:
+                failed.append(found.failure)
+        studies = queries.studies(work.run)
+    if json_output:
+        left = json.dumps([_data(failure) for failure in failed], ensure_ascii=False, allow_nan=False)
+        print(f'], "failed": {left}, "answers": {answers}, "changed": {changed}}}')
+    else:
+        for failure in failed:
+            print(_line(failure))
+        print(f"{work.title}: {answers:,} answers scored again, {changed:,} changed, {len(failed):,} left as they were")
+        if changed and studies:
+            listed = ", ".join(str(study.work) for study in studies)
+            say(f"studies are about the earlier verdicts: {listed}; run them again")
+    return FAILED if failed else DONE
+
+
 def _data(difference: Difference) -> dict[str, Any]:
     work = difference.work
     return {
@@ -55,13 +95,13 @@ def _json_value(value: Shown) -> Shown:
     return visible(value) if isinstance(value, str) else value
 
 
-def _line(difference: Difference) -> str:
+def _line(difference: Difference, before_word: str = "stored", after_word: str = "found") -> str:
     place = [] if difference.work is None else [difference.work.title]
     place += [] if difference.answer is None else [difference.answer]
-    before = ", ".join([*place, difference.what])
+    where = ", ".join([*place, difference.what])
     if difference.stored is None and isinstance(difference.found, str):
-        return visible(f"{before}: {difference.found}")
-    return visible(f"{before}: stored {_shown(difference.stored)}, found {_shown(difference.found)}")
+        return visible(f"{where}: {difference.found}")
+    return visible(f"{where}: {before_word} {_shown(difference.stored)}, {after_word} {_shown(difference.found)}")
 
 
 def _shown(value: Shown) -> str:

@@ -99,7 +99,7 @@ def _check_generation(queries: Queries, work: Work, generation: int, checked: Ch
     name = f"generation {generation}"
     try:
         stored = queries.stored_reply(generation)
-        name = _name(stored)
+        name = answer_name(stored)
         checked.answers += 1
         checked.units += len(stored.units)
         for fault in stored.faults:
@@ -115,6 +115,7 @@ def _check_generation(queries: Queries, work: Work, generation: int, checked: Ch
         yield Difference(work, name, "scoring", None, f"{type(error).__name__}: {error}")
 
 
-def _name(stored: StoredReply) -> str:
+def answer_name(stored: StoredReply) -> str:
+    """Return ``TASK:POSITION``, counted from 1, and which text of a study it is."""
     name = f"{stored.problem.task}:{stored.problem.position + 1}"
     return name if stored.role == "answer" else f"{name} {stored.role} {stored.number + 1}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from salt_tui.engine.engine import Token
 from salt_tui.runner.answering import finish_answer
 from salt_tui.runner.asked_problems import form_of
 from salt_tui.runner.live_answer import LiveAnswer
-from salt_tui.store.records import UnitRecord
+from salt_tui.store.records import UnitKind, UnitRecord
 from salt_tui.store.results import StoredReply
 from scoring.answer_status import AnswerStatus, StopReason
 from scoring.confidence import CONFIDENCE_FUNCTIONS
@@ -22,6 +22,7 @@ SAME_CONFIDENCE = 1e-9
 
 _OPENING = b"<think>"
 _UNIT_FIELDS = ("line", "text", "reference", "status", "token_start", "token_end", "byte_start", "byte_end")
+_OF_ENTROPY = ("mean_entropy", "max_entropy")
 _UNSTATED: tuple[float | None, ...] = (None,) * len(CONFIDENCE_FUNCTIONS)
 
 Shown: TypeAlias = "int | float | str | None"
@@ -76,23 +77,15 @@ def rescored(reply: StoredReply) -> RescoredReply:
         units.clear()
     units += changes.units
     if not reply.tokens:
-        units = [_without_tokens(unit) for unit in units]
+        units = [replace(unit, token_start=None, token_end=None, confidences=_UNSTATED) for unit in units]
+    elif any(token.entropy is None for token in reply.tokens):
+        units = [replace(unit, confidences=_without_entropy(unit.confidences)) for unit in units]
     return RescoredReply(tuple(units), answer.extraction, status)
 
 
-def _without_tokens(unit: UnitRecord) -> UnitRecord:
-    return UnitRecord(
-        kind=unit.kind,
-        index=unit.index,
-        line=unit.line,
-        text=unit.text,
-        reference=unit.reference,
-        status=unit.status,
-        token_start=None,
-        token_end=None,
-        byte_start=unit.byte_start,
-        byte_end=unit.byte_end,
-        confidences=_UNSTATED,
+def _without_entropy(confidences: tuple[float | None, ...]) -> tuple[float | None, ...]:
+    return tuple(
+        None if name in _OF_ENTROPY else value for name, value in zip(CONFIDENCE_FUNCTIONS, confidences, strict=True)
     )
 
 
@@ -102,7 +95,6 @@ def score_differences(stored: StoredReply, found: RescoredReply) -> Iterator[Sco
         one, other = getattr(stored, name), getattr(found, name)
         if one != other:
             yield ScoreDifference(name, one, other)
-    without_entropy = any(token.entropy is None for token in stored.tokens)
     units = {(unit.kind, unit.index): unit for unit in stored.units if not _left_open(stored, unit)}
     scored = {(unit.kind, unit.index): unit for unit in found.units}
     for key in sorted({*units, *scored}):
@@ -116,8 +108,20 @@ def score_differences(stored: StoredReply, found: RescoredReply) -> Iterator[Sco
             if one != other:
                 yield ScoreDifference(f"{name} of {what}", one, other)
         for name, value, again in zip(CONFIDENCE_FUNCTIONS, old.confidences, new.confidences, strict=True):
-            if not _same(value, again) and not (without_entropy and value is None):
+            if not _same(value, again):
                 yield ScoreDifference(f"{name} of {what}", value, again)
+
+
+def other_units(stored: StoredReply, found: RescoredReply) -> tuple[tuple[UnitKind, int], ...]:
+    """Return kind and index of the stored units that are others now, so that what was said about them is void."""
+    now = {(unit.kind, unit.index): _standing(unit) for unit in found.units}
+    return tuple(
+        (unit.kind, unit.index) for unit in stored.units if now.get((unit.kind, unit.index)) != _standing(unit)
+    )
+
+
+def _standing(unit: UnitRecord) -> tuple[object, ...]:
+    return unit.text is None, unit.token_start, unit.token_end, unit.byte_start, unit.byte_end
 
 
 def _left_open(stored: StoredReply, unit: UnitRecord) -> bool:

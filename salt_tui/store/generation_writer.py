@@ -9,6 +9,7 @@ from pathlib import Path
 from salt_tui.store.errors import StoreError, StoreFailure
 from salt_tui.store.integrity import TokenBytes, UnitRange, generation_faults
 from salt_tui.store.records import (
+    AnswerScore,
     GenerationEnd,
     GenerationKey,
     GenerationStart,
@@ -22,6 +23,7 @@ from salt_tui.store.stored_values import Place
 from salt_tui.store.writer import Writer, now_text
 
 _INSERT_TOKEN = "INSERT INTO token VALUES (" + ", ".join("?" * 10) + ")"
+_OTHER_UNIT = "the answer was scored again and has another unit here"
 _INSERT_UNIT = "INSERT INTO unit VALUES (" + ", ".join("?" * 20) + ")"
 
 
@@ -201,6 +203,57 @@ class GenerationWriter(Writer):
                 )
         self._clear_buffer()
         del self._begun[generation]
+
+    def need_free(self, run: int) -> None:
+        """See that a run is there and that no live process is computing it.
+
+        Raises:
+            StoreError: it is not, or one is.
+        """
+        with self._transaction():
+            self._refuse_missing_or_live(Work(run))
+
+    def rescore_answer(self, run: int, generation: int, revision: int, score: AnswerScore) -> None:
+        """Replace the units and the status of a finished answer in one transaction; its revision rises by one.
+
+        Signals of units that are others now lose their value and get a reason, and what layers held for such units is
+        deleted.
+
+        Args:
+            run: that the answer belongs to; nobody may be computing it.
+            generation: the answer.
+            revision: that the score was made from.
+            score: what is stored instead.
+
+        Raises:
+            StoreError: the run is being computed, the answer was changed meanwhile, or the units do not fit it; it is
+                then as it was.
+        """
+        rows = [unit_row(generation, unit) for unit in score.units]
+        with self._transaction() as connection:
+            self._refuse_missing_or_live(Work(run))
+            changed = connection.execute(
+                "UPDATE generation SET revision = revision + 1, extraction = ?, answer_status = ? WHERE id = ?"
+                " AND revision = ? AND role = 'answer' AND stop_reason IS NOT NULL"
+                " AND problem IN (SELECT id FROM problem WHERE run = ?)",
+                (score.extraction, score.answer_status, generation, revision, run),
+            ).rowcount
+            if changed == 0:
+                raise StoreFailure(f"generation {generation} in {self.path} was changed meanwhile; try again")
+            connection.execute("DELETE FROM unit WHERE generation = ?", (generation,))
+            connection.executemany(_INSERT_UNIT, rows)
+            for kind, index in score.other_units:
+                connection.execute(
+                    'UPDATE signal SET value = NULL, reason = ? WHERE generation = ? AND kind = ? AND "index" = ?',
+                    (_OTHER_UNIT, generation, kind, index),
+                )
+                connection.execute(
+                    'DELETE FROM activation WHERE generation = ? AND kind = ? AND "index" = ?',
+                    (generation, kind, index),
+                )
+            faults = stored_faults(connection, generation)
+            if faults:
+                raise StoreFailure(f"generation {generation} in {self.path} does not fit together ({faults[0]})")
 
     def _owner(self, generation: int) -> Work:
         work = self._begun.get(generation)

@@ -241,6 +241,22 @@ class UnitRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerScore:
+    """What is stored of a finished answer when it is scored again.
+
+    Attributes:
+        units: all of them.
+        extraction, answer_status: as in `GenerationEnd`.
+        other_units: kind and index of those that stand elsewhere or are others than before, or are gone.
+    """
+
+    units: tuple[UnitRecord, ...]
+    extraction: str
+    answer_status: str
+    other_units: tuple[tuple[UnitKind, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationEnd:
     """What is known when a generation is over; written in one transaction with its last rows.
 
