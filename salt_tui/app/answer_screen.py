@@ -84,12 +84,14 @@ class AnswerScreen(FramedScreen):
         Binding("space", "play", "Play", tooltip="Let the tokens arrive again", id="answer.play"),
         Binding("plus", "speed(1)", "Faster", id="answer.faster"),
         Binding("minus", "speed(-1)", "Slower", id="answer.slower"),
+        Binding("i", "replay", "Edit", tooltip="Change atoms and replay", id="answer.replay"),
         Binding("y", "copy", "Copy", tooltip="Copy what is said of the token", id="answer.copy"),
         Binding("escape", "back", "Back", id="answer.back"),
     ]
     FOOTER = (
-        "answer.back", "answer.next_token", "answer.next_atom", "answer.next_wrong", "answer.previous", "answer.play",
-        "answer.faster", "answer.slower", "answer.texts", "answer.search", "answer.search_on", "answer.copy",
+        "answer.back", "answer.next_token", "answer.next_atom", "answer.next_wrong", "answer.replay", "answer.previous",
+        "answer.play", "answer.faster", "answer.slower", "answer.texts", "answer.search", "answer.search_on",
+        "answer.copy",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -299,6 +301,15 @@ class AnswerScreen(FramedScreen):
             self.desk.runs.answer = self._document.generation, self._document.atom_of(self._token) or 0
         self.post_message(ShowScreen("live"))
 
+    def action_replay(self) -> None:
+        """Change atoms of this answer and let the model go on."""
+        document = self._document
+        if document is None or document.status is None or not document.atoms:
+            self.say("only an answer that is finished and has atoms can be replayed")
+            return
+        self.desk.runs.answer = document.generation, document.atom_of(self._token) or 0
+        self.post_message(ShowScreen("replay"))
+
     # --- words --------------------------------------------------------------------------------------------------
 
     def action_texts(self) -> None:
@@ -385,5 +396,5 @@ class AnswerScreen(FramedScreen):
             return bool(self._words)
         if action == "speed":
             return self._player.playing or self._player.arrived < self._player.total
-        needs = {"token", "atom", "line", "end", "wrong", "answer", "texts", "search", "play", "copy"}
+        needs = {"token", "atom", "line", "end", "wrong", "answer", "texts", "search", "play", "copy", "replay"}
         return None if action in needs and self._document is None else True

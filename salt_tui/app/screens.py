@@ -49,6 +49,12 @@ def _answer() -> type[FramedScreen]:
     return AnswerScreen
 
 
+def _replay() -> type[FramedScreen]:
+    from salt_tui.app.replay_screen import ReplayScreen
+
+    return ReplayScreen
+
+
 def _runs() -> type[FramedScreen]:
     from salt_tui.app.runs_screen import RunsScreen
 
@@ -61,6 +67,7 @@ SCREENS: dict[str, ScreenEntry] = {
         ScreenEntry("setup", "Setup", "1,f2", "choose and start an evaluation", _setup),
         ScreenEntry("live", "Live", "2,f3", "a run, while it is computed or as it was stored", _live),
         ScreenEntry("answer", "Answer", "", "one answer, token by token; enter on an atom of Live opens it", _answer),
+        ScreenEntry("replay", "Replay", "", "an answer with atoms changed; i in an answer opens it", _replay),
         ScreenEntry("runs", "Runs", "3,f4", "the stored runs", _runs),
     )
 }

@@ -1,0 +1,156 @@
+"""Replay: atoms of an answer are changed by keys, and the model goes on from there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from salt_tui.app.answer_screen import AnswerScreen
+from salt_tui.app.application import SaltApp
+from salt_tui.app.dialogs import Question
+from salt_tui.app.live_screen import LiveScreen
+from salt_tui.app.messages import OpenRun
+from salt_tui.app.replay_screen import ReplayScreen
+from salt_tui.app.replay_state import load_replay
+from salt_tui.cli import run_command_line
+from salt_tui.runner.request import RunRequest
+from salt_tui.store.queries import open_queries
+from tests.app.pilot import drive, screen_text, until
+from tests.app.test_keys import press
+from tests.conftest import ScriptedModel
+
+TASK = "dna_translation"
+
+
+def make_run(scripted_model: ScriptedModel, database: Path) -> int:
+    model = scripted_model(TASK, limit=2, difficulty="medium")
+    assert run_command_line(
+        ["run", "-m", str(model), "--tasks", TASK, "--difficulty", "medium", "--limit", "2", "--seed", "1",
+         "--db", str(database), "--display", "none"]
+    ) == 0  # fmt: skip
+    with open_queries(database) as queries:
+        generation = queries.answers(1)[0].generation
+    assert generation is not None
+    return generation
+
+
+def test_edits_are_made_and_taken_back(scripted_model: ScriptedModel, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    state = load_replay(database, make_run(scripted_model, database), 1)
+    said = [unit.text for unit in state.atoms]
+    wrong = [unit.index for unit in state.atoms if unit.status != "correct"]
+    state.move(100)
+    assert state.cursor == len(said) - 1
+    assert state.fix_before() is None
+    assert set(state.edits) == {index for index in wrong if index < len(said) - 1}
+    assert state.undo() is None
+    assert state.edits == {}
+    assert state.undo() == "nothing was changed"
+    state.cursor = 2
+    assert state.corrupt(Random(1)) is None
+    assert state.write(said[2] or "") is None
+    assert state.edits == {}  # what stands there already is no edit
+    assert state.write("a;b") == "an atom is a text without semicolons"
+    assert state.write("AAA" if said[2] != "AAA" else "CCC") is None
+    assert state.target == 3
+    assert state.options()["target"] == 4
+    state.cursor = len(said) - 1
+    right = sum(unit.status == "correct" for unit in state.atoms[:-1])
+    assert state.corrupt_before(right + 1, Random(1)) == f"{right} atoms before the cursor are right"
+    assert state.corrupt_before(2, Random(1)) is None
+
+
+async def opened(app: SaltApp, pilot: Pilot[int], generation: int, atom: int) -> ReplayScreen:
+    """Open the answer, and it in Replay by the key."""
+    app.post_message(OpenRun(1))
+    await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.desk.runs.shown.reading)  # type: ignore[union-attr]
+    app.desk.runs.answer = generation, atom
+    app.action_show_screen("answer")
+    await until(pilot, lambda: isinstance(app.screen, AnswerScreen) and app.screen._document is not None)
+    await press(pilot, "answer.replay")
+    await until(pilot, lambda: isinstance(app.screen, ReplayScreen) and app.screen.state is not None)
+    assert isinstance(app.screen, ReplayScreen)
+    return app.screen
+
+
+async def line(app: SaltApp, pilot: Pilot[int], text: str) -> None:
+    """Answer a line of input."""
+    await until(pilot, lambda: bool(app.screen.query("#line")))
+    app.screen.query_one("#line", Input).value = text
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+
+
+def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model: ScriptedModel, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    generation = make_run(scripted_model, database)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await opened(app, pilot, generation, 2)
+        state = screen.state
+        assert state is not None
+        assert state.cursor == 2
+        await press(pilot, "replay.compute")
+        assert screen._computing is None  # nothing is changed yet
+        await press(pilot, "replay.next_atom")
+        await press(pilot, "replay.previous_atom")
+        assert state.cursor == 2
+        await press(pilot, "replay.corrupt")
+        assert len(state.edits) == 1
+        await press(pilot, "replay.undo")
+        assert state.edits == {}
+        await press(pilot, "replay.fix")
+        assert state.edits == ({} if state.atoms[2].status == "correct" else {2: state.atoms[2].reference})
+        await press(pilot, "replay.write")
+        await line(app, pilot, "[b]X")
+        assert state.edits == {2: "[b]X"}
+        assert "[[b]X]" in screen_text(app)
+        await press(pilot, "replay.compute")
+        await press(pilot, "replay.stop")
+        await until(pilot, lambda: screen._computing is None)
+        if not state.branches:
+            await press(pilot, "replay.compute")
+            await until(pilot, lambda: bool(state.branches))
+        branch = state.branches[-1]
+        assert branch.edits == {2: "[b]X"}
+        assert branch.atoms[2].text == "[b]X"
+        await pilot.pause(0.2)
+        assert branch.name in screen_text(app)
+        assert "target atom 4   P(right) " in screen_text(app)
+        state.cursor = 9
+        before = dict(state.edits)
+        await press(pilot, "replay.corrupt_before")
+        await line(app, pilot, "1")
+        assert len(state.edits) == len(before) + 1
+        await press(pilot, "replay.fix_before")
+        assert all(state.atoms[index].reference == text for index, text in state.edits.items())
+        await press(pilot, "replay.back")
+        await until(pilot, lambda: isinstance(app.screen, AnswerScreen))
+
+    drive(scenario, database)
+
+
+def test_a_replay_waits_for_a_run_that_computes_or_stops_it(scripted_model: ScriptedModel, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    generation = make_run(scripted_model, database)
+    slow = RunRequest(str(tmp_path / "model.scripted.json"), (TASK,), difficulty="medium", limit=2, seed=1)
+    script = json.loads((tmp_path / "model.scripted.json").read_text())
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await opened(app, pilot, generation, 2)
+        await press(pilot, "replay.corrupt")
+        app.desk.runs.begin(slow)
+        await until(pilot, lambda: app.desk.computing)
+        await press(pilot, "replay.compute")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await press(pilot, "question.no")
+        await until(pilot, lambda: app.screen is screen)
+        assert screen._waiting
+        await until(pilot, lambda: bool(screen.state and screen.state.branches), 60)
+
+    assert script["replies"]
+    drive(scenario, database)
