@@ -44,6 +44,7 @@ class Signal:
 
 _OF_TOKENS = "our reading of what other tools offer"
 _TOKENS, _SAMPLES = "the stored tokens of a unit", "`salt-tui study samples`"
+_OURS, _COMBINE = "our reading", "`salt-tui study combine`"
 _VERBALISED = "`salt-tui study verbalised`"
 _P_TRUE = "p(True) / (p(True) + p(False)) of the model's own label"
 _CONSISTENCY = "self-consistency, Wang et al. 2023"
@@ -118,6 +119,26 @@ SIGNALS: dict[str, Signal] = {
         ),
         Signal(
             "verbalised_broadcast", "verbalised of the whole answer", True, 0.0, 1.0, False, "SALT table 8", _VERBALISED
+        ),
+        Signal(
+            "combined_logistic",
+            "P(right) by a ridge logistic model of all scores of the run, fitted on other answers",
+            True,
+            0.0,
+            1.0,
+            False,
+            _OURS,
+            _COMBINE,
+        ),
+        Signal(
+            "combined_forest",
+            "P(right) by a random forest of all scores of the run, fitted on other answers",
+            True,
+            0.0,
+            1.0,
+            False,
+            _OURS,
+            _COMBINE,
         ),
         Signal(
             "choice_probability",

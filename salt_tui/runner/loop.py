@@ -53,7 +53,7 @@ class ReadyWork:
     Attributes:
         work: the run or study.
         store: open, holds the lease.
-        engine: with an open context.
+        engine: with an open context; None where there is nothing for one to compute, so no job.
         width: sequences computed at once.
         jobs: in the order in which they are begun.
         attempts: number of the attempt at which an earlier process left a job, by the job's key.
@@ -65,7 +65,7 @@ class ReadyWork:
 
     work: Work
     store: Store
-    engine: Engine
+    engine: Engine | None
     width: int
     jobs: tuple[Job, ...]
     attempts: Mapping[GenerationKey, int]
@@ -75,7 +75,8 @@ class ReadyWork:
 
     def close(self) -> None:
         """End the engine and close the store."""
-        self.engine.close()
+        if self.engine is not None:
+            self.engine.close()
         self.store.close()
 
 
@@ -112,7 +113,6 @@ class Loop:
     ) -> None:
         self._ready = ready
         self._store = ready.store
-        self._engine = ready.engine
         self._emit = emit
         self._stop = stop
         self._waiting: deque[tuple[Job, int]] = deque(
@@ -136,7 +136,9 @@ class Loop:
         Raises:
             StoreError: the database cannot be written.
         """
-        self._engine.call_while_waiting(AnswerWatch(self._emit, "the model to be loaded again", self._heartbeat.beat))
+        engine = self._ready.engine
+        if engine is not None:
+            engine.call_while_waiting(AnswerWatch(self._emit, "the model to be loaded again", self._heartbeat.beat))
         try:
             while (self._waiting or self._flights) and not self._stop.is_set():
                 self._fill()
@@ -161,7 +163,8 @@ class Loop:
             raise
         finally:
             # The engine may outlive the run and its lease.
-            self._engine.call_while_waiting(None)
+            if engine is not None:
+                engine.call_while_waiting(None)
         return self._end(state, message)
 
     # --- from other threads -------------------------------------------------------------------------------------
@@ -169,17 +172,24 @@ class Loop:
     def suspend(self) -> None:
         """Let the engine stop where it stands; what has arrived is stored and the lease is kept alive meanwhile."""
         self._suspended = True
-        self._engine.suspend()
+        if self._ready.engine is not None:
+            self._ready.engine.suspend()
 
     def wake(self) -> None:
         """Let a suspended engine go on; without effect on one that computes."""
         self._watchdog.begin()
         self._suspended = False
-        self._engine.wake()
+        if self._ready.engine is not None:
+            self._ready.engine.wake()
 
     def cancel(self, generation: int) -> None:
         """Stop one job; it ends as ``cancelled`` and the others go on."""
         self._engine.cancel(generation)
+
+    @property
+    def _engine(self) -> Engine:
+        assert self._ready.engine is not None  # only work without jobs has none
+        return self._ready.engine
 
     # --- to the engine ------------------------------------------------------------------------------------------
 

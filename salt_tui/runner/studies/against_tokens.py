@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import UnitKind
@@ -17,8 +20,26 @@ _SEED = 0
 _GENERATED = ("correct", "wrong", "redundant")
 
 
-def labelled_units(queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...]) -> list[Alternatives]:
-    """Return the generated units of a run by task, with their scores, higher is more confident.
+@dataclass(frozen=True, slots=True)
+class LabelledUnits:
+    """The generated units of one task.
+
+    Attributes:
+        task: its name.
+        correct: shape ``(n,)``.
+        generation, index: the answer of each unit and its place there, shape ``(n,)``.
+        scores: by name, higher is more confident, NaN where there is none, shape ``(n,)``.
+    """
+
+    task: str
+    correct: NDArray[np.bool_]
+    generation: NDArray[np.int64]
+    index: NDArray[np.int64]
+    scores: dict[str, NDArray[np.float64]]
+
+
+def labelled_units(queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...]) -> list[LabelledUnits]:
+    """Return the generated units of a run by task, with their scores.
 
     Args:
         queries: of the file.
@@ -33,11 +54,13 @@ def labelled_units(queries: Queries, run: int, kind: UnitKind, names: tuple[str,
         rows = counted & (columns.task == code)
         scores = {name: confidence_entry(name).oriented(columns.confidences[name][rows]) for name in names}
         right = columns.status[rows] == UNIT_STATUSES.index("correct")
-        tasks.append(Alternatives(task, right, columns.generation[rows], scores))
+        tasks.append(LabelledUnits(task, right, columns.generation[rows], columns.index[rows], scores))
     return tasks
 
 
-def compare_with_tokens(queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...]) -> Conclusion:
+def compare_with_tokens(
+    queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...], fold: NDArray[np.int64] | None = None
+) -> Conclusion:
     """Return which of a study's scores and the functions of tokens cannot be told apart from the best, in AUROC.
 
     Args:
@@ -45,8 +68,14 @@ def compare_with_tokens(queries: Queries, run: int, kind: UnitKind, names: tuple
         run: number of the run.
         kind: of the units.
         names: of the study's signals, as the store names them.
+        fold: of each unit, in the order of `labelled_units`, where the signals were fitted on other folds: pairs then
+            count inside folds only, for all alike.
     """
-    tasks = labelled_units(queries, run, kind, (*names, *TOKEN_FUNCTIONS))
+    tasks, start = [], 0
+    for units in labelled_units(queries, run, kind, (*names, *TOKEN_FUNCTIONS)):
+        own = None if fold is None else fold[start : start + units.correct.size]
+        start += units.correct.size
+        tasks.append(Alternatives(units.task, units.correct, units.generation, units.scores, own))
     return conclude(tasks, "auroc", np.random.default_rng(_SEED), same=SAME_ORDER)
 
 
@@ -56,7 +85,7 @@ def verdict(conclusion: Conclusion, names: tuple[str, ...], asked: str, plural: 
     Args:
         conclusion: of both.
         names: of the study's signals.
-        asked: what the study did, as the subject of a sentence, e.g. ``Asking``.
+        asked: what the study did, as the subject of a sentence, e.g. ``asking``.
         plural: of the units, e.g. ``atoms``.
     """
     if conclusion.reason is not None:
@@ -73,9 +102,9 @@ def verdict(conclusion: Conclusion, names: tuple[str, ...], asked: str, plural: 
     if all(best):
         how = f"{asked} beats the tokens"
     elif not any(best):
-        how = f"the tokens beat {asked.lower()}"
+        how = f"the tokens beat {asked}"
     else:
-        how = f"{asked.lower()} and the tokens cannot be told apart"
+        how = f"{asked} and the tokens cannot be told apart"
     return f"{plural.capitalize()}: {how}, AUROC {values} ({base})."
 
 

@@ -17,6 +17,8 @@ from salt_tui.store.records import StudyKind as KindName
 from salt_tui.store.results import StoredStudy
 from salt_tui.usage_error import UsageError
 
+Computer: TypeAlias = Literal["the run's model", "no model"]
+
 Capability: TypeAlias = Literal["statistics", "activations", "vocabulary", "forced", "cut"]
 
 _LACKS: dict[Capability, tuple[str, Callable[[Capabilities], bool]]] = {
@@ -104,6 +106,7 @@ class StudyKind:
         reused: a run has one such study, to which each request adds jobs; its options are those of a request and stand
             in no plan.
         announce: one line that says before anything is computed what the jobs will cost.
+        computed_by: what computes the jobs; without a model there are none, and the signals are all there is.
     """
 
     name: KindName
@@ -117,6 +120,7 @@ class StudyKind:
     result: Callable[[Queries, StoredStudy, StudyPlan], StudyResult]
     announce: Callable[[StudySetting, Sequence[Job]], str] | None = None
     reused: bool = False
+    computed_by: Computer = "the run's model"
 
     def complete(self, given: Mapping[str, Any]) -> Options:
         """Return the values of all options, defaults where nothing is given, checked.

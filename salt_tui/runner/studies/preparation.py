@@ -127,22 +127,15 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
     if request.context is not None and request.context < subject.plan.context:
         least = subject.plan.context
         raise UsageError(f"-c {request.context}: a study has at least the context of its run, {least} tokens")
+    if kind.computed_by == "no model":
+        return _prepare_without_model(kind, options, subject, database, emit)
     with _engine_and_store(subject, database, log) as (store, engine, resolved):
         loaded = _load_as_the_run(engine, resolved, subject, kind, request.threads, emit)
         jobs = _jobs(kind, options, subject, loaded, database, emit, None if reused is None else reused.work)
         needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
         context = max(subject.plan.context, needed, request.context or 0)
         model, provenance = _open_as_the_run(loaded, subject, jobs, context)
-        plan = StudyPlan(
-            kind=kind.name,
-            run_plan_hash=subject.stored.record.plan_hash,
-            options={} if kind.reused else dict(options),
-            answers=positions_by_task(answers),
-            answers_hash=hash_of_answers(answers),
-            jobs=0 if kind.reused else len(jobs),
-            context=context,
-            width=subject.plan.width,
-        )
+        plan = _plan(kind, options, subject, len(jobs), context)
         # The last event at which a stop leaves nothing behind.
         emit(ModelLoading(resolved.name, 1.0))
         if reused is None:
@@ -187,6 +180,8 @@ def prepare_study_resume(
     with open_queries(database) as queries:
         subject = _Subject.read(queries, work.run)
     subject = replace(subject, answers=_still_covered(work, plan, subject.answers))
+    if kind.computed_by == "no model":
+        return _resume_without_model(work, plan, kind, subject, database, emit)
     with _engine_and_store(subject, database, log) as (store, engine, resolved):
         store.claim(work)
         store.reopen_generations(work)
@@ -198,6 +193,88 @@ def prepare_study_resume(
         provenance = replace(provenance, warnings=study.record.warnings)
         provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
         return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
+
+
+def _prepare_without_model(
+    kind: StudyKind, options: Options, subject: _Subject, database: Path, emit: Emit
+) -> ReadyWork:
+    """Store a study that only puts together what is stored; its numbers rest on the run's environment."""
+    plan = _plan(kind, options, subject, 0, subject.plan.context)
+    plan_text, record = canonical_json(plan), subject.stored.record
+    study = StudyRecord(
+        kind.name,
+        plan_text,
+        content_hash(plan_text),
+        record.environment,
+        record.environment_hash,
+        record.exact,
+        (),
+        record.statistics,
+    )
+    store = open_store(database)
+    try:
+        work = store.create_study(subject.stored.run, study)
+        store.claim(work)
+        return _ready_without_model(work, plan, kind, subject, store, database, emit)
+    except BaseException:
+        with contextlib.suppress(StoreError):
+            store.close()
+        raise
+
+
+def _resume_without_model(
+    work: Work, plan: StudyPlan, kind: StudyKind, subject: _Subject, database: Path, emit: Emit
+) -> ReadyWork:
+    store = open_store(database)
+    try:
+        store.claim(work)
+        return _ready_without_model(work, plan, kind, subject, store, database, emit)
+    except BaseException:
+        with contextlib.suppress(StoreError):
+            store.close()
+        raise
+
+
+def _ready_without_model(
+    work: Work, plan: StudyPlan, kind: StudyKind, subject: _Subject, store: Store, database: Path, emit: Emit
+) -> ReadyWork:
+    emit(
+        RunStarted(
+            run=work.run,
+            model=f"{subject.model.name}, not needed",
+            device="no model",
+            width=plan.width,
+            difficulty=subject.plan.tasks[0].difficulty,
+            exact=subject.environment.exact,
+            tasks=(),
+            warnings=(),
+            study=work.number,
+        )
+    )
+    return ReadyWork(
+        work=work,
+        store=store,
+        engine=None,
+        width=plan.width,
+        jobs=(),
+        attempts={},
+        computed=0,
+        provenance=None,
+        conclude=_conclude(work, plan, kind, store, database),
+    )
+
+
+def _plan(kind: StudyKind, options: Options, subject: _Subject, jobs: int, context: int) -> StudyPlan:
+    return StudyPlan(
+        kind=kind.name,
+        run_plan_hash=subject.stored.record.plan_hash,
+        options={} if kind.reused else dict(options),
+        answers=positions_by_task(subject.answers),
+        answers_hash=hash_of_answers(subject.answers),
+        jobs=0 if kind.reused else jobs,
+        context=context,
+        width=subject.plan.width,
+    )
 
 
 def read_study_plan(database: Path, study: StoredStudy) -> StudyPlan:
@@ -361,13 +438,6 @@ def _ready(work: Work, plan: StudyPlan, study: _OpenStudy, database: Path, emit:
     store, model = study.store, study.model
     finished = store.finished_keys(work)
     left = tuple(job for job in study.jobs if job.name.key not in finished)
-
-    def conclude(beat: Callable[[], None]) -> None:
-        with open_queries(database) as queries:
-            for signals in study.kind.signals(queries, queries.study_record(work), plan):
-                store.add_signals(work, signals)
-                beat()
-
     emit(
         RunStarted(
             run=work.run,
@@ -396,8 +466,20 @@ def _ready(work: Work, plan: StudyPlan, study: _OpenStudy, database: Path, emit:
         attempts=attempts,
         computed=len(study.jobs) - len(left),
         provenance=study.provenance,
-        conclude=conclude,
+        conclude=_conclude(work, plan, study.kind, store, database),
     )
+
+
+def _conclude(
+    work: Work, plan: StudyPlan, kind: StudyKind, store: Store, database: Path
+) -> Callable[[Callable[[], None]], None]:
+    def conclude(beat: Callable[[], None]) -> None:
+        with open_queries(database) as queries:
+            for signals in kind.signals(queries, queries.study_record(work), plan):
+                store.add_signals(work, signals)
+                beat()
+
+    return conclude
 
 
 def _progress(study: _OpenStudy, left: Sequence[Job]) -> tuple[TaskProgress, ...]:

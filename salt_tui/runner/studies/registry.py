@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from salt_tui.runner.studies.activations import ACTIVATIONS
+from salt_tui.runner.studies.combine import COMBINE
 from salt_tui.runner.studies.interventions import INTERVENTIONS
 from salt_tui.runner.studies.kind import StudyKind
 from salt_tui.runner.studies.manual import MANUAL
@@ -11,7 +12,7 @@ from salt_tui.runner.studies.verbalised import VERBALISED
 from salt_tui.usage_error import UsageError
 
 STUDY_KINDS: dict[str, StudyKind] = {
-    kind.name: kind for kind in (SAMPLES, VERBALISED, INTERVENTIONS, ACTIVATIONS, MANUAL)
+    kind.name: kind for kind in (SAMPLES, VERBALISED, INTERVENTIONS, ACTIVATIONS, MANUAL, COMBINE)
 }
 """In the order in which they are listed."""
 

@@ -159,7 +159,7 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
             records = queries.signals(run, name, kind)
             mean = conclusion.means.get(name)
             rows.append((name.partition("@")[0], kind, *_counts(records), None if mean is None else mean.value))
-        notes.append(verdict(conclusion, names, "Asking", _PLURAL[kind]))
+        notes.append(verdict(conclusion, names, "asking", _PLURAL[kind]))
     columns = ("function", "unit", "asked", "no_number", "doubtful", "mean_label_mass", "auroc")
     return StudyResult(columns, tuple(rows), tuple(notes))
 
