@@ -72,7 +72,7 @@ def test_every_command_and_option_is_documented(name):
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_commands_in_code_blocks_can_be_parsed(page):
     for line in code_lines(page.read_text(encoding="utf-8")):
-        words = shlex.split(line, comments=True)
+        words = shlex.split(line.partition(" > ")[0], comments=True)
         if not words or Path(words[0]).name != "salt-tui":
             continue
         name = next((name for name in COMMANDS if words[1 : 1 + name.count(" ") + 1] == name.split()), None)
