@@ -354,12 +354,15 @@ def export(
     run: Annotated[str, typer.Argument(metavar="RUN|RUN.K|latest", help="A run, or a study of it.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File ending in .csv, .jsonl or .db.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    excel_safe: Annotated[
+        bool, typer.Option("--excel-safe", help="CSV: an apostrophe before texts that a spreadsheet would run.")
+    ] = False,
     database: Database = None,
 ) -> int:
     """Write a run or a study to a file; the format follows from its name."""
     from salt_tui.commands.export import export_to
 
-    return export_to(run, output, database, overwrite=force)
+    return export_to(run, output, database, overwrite=force, excel_safe=excel_safe)
 
 
 @tasks_app.callback(invoke_without_command=True)
@@ -624,6 +627,18 @@ def db_rescore(
     from salt_tui.commands.db import rescore_run
 
     return rescore_run(run, database, json_output=json_output)
+
+
+@db_app.command("delete")
+def db_delete(
+    run: Annotated[str, typer.Argument(metavar="RUN|RUN.K", help="A run with its studies, or one study of it.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    database: Database = None,
+) -> int:
+    """Delete a run with its studies, or one study."""
+    from salt_tui.commands.db import delete_stored
+
+    return delete_stored(run, database, yes=yes)
 
 
 @app.command()

@@ -9,14 +9,25 @@ from typing import Any, TextIO
 _QUOTED_ENDS = "\r\n"
 
 
-def write_csv(file: TextIO, rows: Iterable[Sequence[Any]]) -> None:
+_RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of a text that a spreadsheet may take for a formula."""
+
+
+def write_csv(file: TextIO, rows: Iterable[Sequence[Any]], *, excel_safe: bool = False) -> None:
     r"""Write rows, each ended by ``\n``; a cell is quoted where it must be, None is an empty cell.
 
     Args:
         file: open for text, without translation of line ends.
         rows: the header is the first.
+        excel_safe: put an apostrophe before texts that a spreadsheet may take for formulas; numbers stay.
     """
+    if excel_safe:
+        rows = ([_safe(cell) for cell in row] for row in rows)
     csv.writer(_UnixEnds(file), lineterminator=_QUOTED_ENDS).writerows(rows)
+
+
+def _safe(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_RUN_BY_SPREADSHEETS) else cell
 
 
 class _UnixEnds:

@@ -1,4 +1,4 @@
-"""``salt-tui db``: files compared with themselves, and stored replies scored again."""
+"""``salt-tui db``: files compared with themselves, stored replies scored again, and runs and studies deleted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from salt_tui.runner.rescoring import Shown
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import Work
 from salt_tui.store.store import open_store
+from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 
 _LONGEST = 60
@@ -77,6 +78,33 @@ def rescore_run(name: str, database: Path | None, *, json_output: bool) -> int:
             listed = ", ".join(str(study.work) for study in studies)
             say(f"studies are about the earlier verdicts: {listed}; run them again")
     return FAILED if failed else DONE
+
+
+def delete_stored(name: str, database: Path | None, *, yes: bool) -> int:
+    """Delete a run or study; asks first where somebody can answer.
+
+    Raises:
+        UsageError: nobody can be asked and ``yes`` was not given, or the newest was asked for instead of a number.
+    """
+    path = database or database_path()
+    if name == "latest":
+        raise UsageError("what is deleted is called by its number; `salt-tui runs` lists them")
+    with open_queries(path) as queries:
+        work = queries.find_work(name)
+        studies = [] if work.study is not None else queries.studies(work.run)
+        answers = len(queries.finished_generations(work))
+    what = f"{work.title} with {answers:,} finished answers" + (f" and {len(studies):,} studies" if studies else "")
+    if not yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(f"{what} would be gone for good; say --yes")
+        print(f"delete {what} for good? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            say(f"{work.title} was kept")
+            return DONE
+    with open_store(path) as store:
+        store.delete_work(work)
+    say(f"{what} is deleted")
+    return DONE
 
 
 def _data(difference: Difference) -> dict[str, Any]:

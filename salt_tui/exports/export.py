@@ -18,7 +18,9 @@ _FAILED_AT_WORK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 """What a disk says that would take the file at another time; everything else is wrong with the place itself."""
 
 
-def export_run(database: Path | str, run: int, target: Path | str, *, overwrite: bool = False) -> None:
+def export_run(
+    database: Path | str, run: int, target: Path | str, *, overwrite: bool = False, excel_safe: bool = False
+) -> None:
     """Write one run to a file; its suffix names the format, see `EXPORT_FORMATS`.
 
     Args:
@@ -26,6 +28,7 @@ def export_run(database: Path | str, run: int, target: Path | str, *, overwrite:
         run: the run's number.
         target: the file to write.
         overwrite: replace a target that exists.
+        excel_safe: in CSV, keep spreadsheets from running texts as formulas.
 
     Raises:
         StoreError: an unknown suffix, a target that exists or cannot be written, no such run; the target is then as
@@ -34,12 +37,14 @@ def export_run(database: Path | str, run: int, target: Path | str, *, overwrite:
 
     def write(chosen: ExportFormat, queries: Queries, temporary: Path) -> None:
         queries.run_record(run)
-        chosen.write(queries, run, temporary)
+        chosen.write(queries, run, temporary, **_options(chosen, target, excel_safe))
 
     _export(database, target, write, overwrite=overwrite)
 
 
-def export_study(database: Path | str, study: Work, target: Path | str, *, overwrite: bool = False) -> None:
+def export_study(
+    database: Path | str, study: Work, target: Path | str, *, overwrite: bool = False, excel_safe: bool = False
+) -> None:
     """Write one study to a file; a database holds its run and no other study.
 
     Args:
@@ -47,6 +52,7 @@ def export_study(database: Path | str, study: Work, target: Path | str, *, overw
         study: as `Queries.find_work` gives it.
         target: the file to write.
         overwrite: replace a target that exists.
+        excel_safe: in CSV, keep spreadsheets from running texts as formulas.
 
     Raises:
         StoreError: as `export_run`.
@@ -54,9 +60,15 @@ def export_study(database: Path | str, study: Work, target: Path | str, *, overw
 
     def write(chosen: ExportFormat, queries: Queries, temporary: Path) -> None:
         queries.study_record(study)
-        chosen.write_study(queries, study, temporary)
+        chosen.write_study(queries, study, temporary, **_options(chosen, target, excel_safe))
 
     _export(database, target, write, overwrite=overwrite)
+
+
+def _options(chosen: ExportFormat, target: Path | str, excel_safe: bool) -> dict[str, bool]:
+    if excel_safe and not chosen.spreadsheet:
+        raise StoreError(f"--excel-safe is for .csv, not for {target}")
+    return {"excel_safe": True} if excel_safe else {}
 
 
 def _export(

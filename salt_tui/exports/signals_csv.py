@@ -13,10 +13,10 @@ COLUMNS = ("run", "study", "task", "position", "kind", "index", "name", "score",
 """Positions and indices count from 0, as in the database."""
 
 
-def write_signals(queries: Queries, study: Work, path: Path) -> None:
+def write_signals(queries: Queries, study: Work, path: Path, *, excel_safe: bool = False) -> None:
     """Write the signals of a study; an undefined one has an empty score and a reason."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        write_csv(file, _rows(queries, study))
+        write_csv(file, _rows(queries, study), excel_safe=excel_safe)
 
 
 def _rows(queries: Queries, study: Work) -> Iterator[Sequence[object]]:

@@ -12,6 +12,7 @@ from salt_tui.engine.engine import ChatTurn, ContextError, Engine, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.asked_problems import OWN_DIFFICULTY, generated_record, letter_choice, own_record
+from salt_tui.runner.disk_space import TOKEN_BYTES, room_for
 from salt_tui.runner.events import ModelLoading, Notice
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
@@ -19,6 +20,7 @@ from salt_tui.runner.model_identity import ModelIdentity
 from salt_tui.runner.opened_model import load_model, make_ready, open_model
 from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json, content_hash, reads_date
 from salt_tui.runner.prompting import (
+    ANSWER_ALLOWANCE,
     EncodedProblem,
     answer_limit,
     encode_conversations,
@@ -127,6 +129,8 @@ def _prepare(
         if isinstance(item, RequestedTask) and (caveat := item.task.caveat(item.parameters))
     ]
     warnings = (*info.warnings, *_exactness_warnings(environment), *caveats)
+    likely = sum(len(task.problems) * task.plan.max_tokens for task in drawn) // ANSWER_ALLOWANCE
+    room_for(likely * TOKEN_BYTES, store.path, "the run")
     # Hash and exactness check took their time: the last event at which a stop leaves nothing behind.
     emit(ModelLoading(resolved.name, 1.0))
     run = store.create_run(

@@ -6,7 +6,6 @@ of its block (the residual stream), the last one before the final norm (ACUTE se
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from salt_tui.engine.engine import Activations, Token
 from salt_tui.engine.requests import Forced, Generate
+from salt_tui.runner.disk_space import room_for
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, TokenArrived
 from salt_tui.runner.jobs import Ending, Job, JobName, Output, ReplyEvent
 from salt_tui.runner.prompting import EncodedProblem
@@ -258,11 +258,7 @@ def _announce(setting: StudySetting, jobs: Sequence[Job]) -> str:
         UsageError: the disk has less room.
     """
     size = sum(job.stored_bytes for job in jobs if isinstance(job, WalkJob))
-    free = shutil.disk_usage(setting.queries.path.parent).free
-    what = f"it will write about {size / 1e6:,.1f} MB, and {free / 1e6:,.0f} MB of the disk are free"
-    if size > free:
-        raise UsageError(f"a study of kind activations is not begun: {what}")
-    return f"{len(jobs):,} answers to walk: {what}"
+    return f"{len(jobs):,} answers to walk: {room_for(size, setting.queries.path, 'a study of kind activations')}"
 
 
 def _signals(queries: Queries, study: StoredStudy, plan: StudyPlan) -> Iterator[Sequence[SignalRecord]]:

@@ -1,0 +1,30 @@
+"""Whether the disk has room for what is about to be computed, looked at before hours of work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from salt_tui.usage_error import UsageError
+
+TOKEN_BYTES = 450
+"""A stored token at least: 367 bytes for 20 alternatives, measured, and its other columns; units come on top."""
+
+
+def room_for(size: int, database: Path, title: str) -> str:
+    """Say what will be written and what is free.
+
+    Args:
+        size: bytes that will be written at least.
+        database: the file that grows.
+        title: what is about to begin.
+
+    Raises:
+        UsageError: less is free.
+    """
+    free = shutil.disk_usage(os.path.realpath(database.parent)).free
+    what = f"it will write about {size / 1e6:,.1f} MB, and {free / 1e6:,.0f} MB of the disk are free"
+    if size > free:
+        raise UsageError(f"{title} is not begun: {what}; free space, or choose another place with --db")
+    return what
