@@ -355,7 +355,9 @@ class SaltApp(App[int]):
         """Say once that a key of the user's file took the place of another."""
         for binding in clashed_bindings:
             clash = (binding.id, binding.key)
-            if clash not in self._clashes:
+            # A binding with several keys clashes with itself when the file gives it one.
+            own = binding.id in self._keys and binding.key in keys_of(binding, self._keys)
+            if clash not in self._clashes and not own:
                 self._clashes.add(clash)
                 self.say(f"{keys_path()}: {binding.key} is taken from {binding.id}", severity="warning")
 

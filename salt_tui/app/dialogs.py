@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
+from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
 from salt_tui.visible_text import visible
@@ -61,24 +64,61 @@ class Question(ModalScreen[bool]):
         self.dismiss(answer)
 
 
+class ModelPaths(Suggester):
+    """Completes the path of a folder or of a model's file."""
+
+    def __init__(self) -> None:
+        """Look at the folder anew for every letter: files come and go."""
+        super().__init__(use_cache=False, case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Return the first path that begins with what was typed; None without any."""
+        return completed_path(value)
+
+
+def completed_path(typed: str) -> str | None:
+    """Return the first folder, GGUF file or script that a path begins; None where there is none."""
+    folder, _, beginning = typed.rpartition("/")
+    if not typed or (not folder and not typed.startswith("/")):
+        return None
+    try:
+        with os.scandir(Path(f"{folder}/").expanduser()) as entries:
+            found = sorted(
+                f"{entry.name}/" if entry.is_dir() else entry.name
+                for entry in entries
+                if entry.name.startswith(beginning)
+                and (beginning or not entry.name.startswith("."))
+                and (entry.is_dir() or entry.name.endswith(_MODELS))
+            )
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return f"{folder}/{found[0]}" if found and found[0] != beginning else None
+
+
+_MODELS = (".gguf", ".scripted.json")
+
+
 class LineOfInput(ModalScreen[str | None]):
     """Asks for a line of text; None when the user leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", id="input.leave")]
 
-    def __init__(self, title: str, value: str, hint: str, problem: str = "") -> None:
-        """Ask, with a value to begin from, and say what was wrong with it."""
+    def __init__(self, title: str, value: str, hint: str, problem: str = "", *, paths: bool = False) -> None:
+        """Ask, with a value to begin from, say what was wrong with it, and complete paths of models."""
         super().__init__(classes="window")
         self._title = title
         self._value = value
         self._hint = hint
         self._problem = problem
+        self._suggester = ModelPaths() if paths else None
 
     def compose(self) -> ComposeResult:
         """Show the line."""
         with Vertical(classes="window-box"):
             yield Static(visible(self._title), markup=False, classes="window-title")
-            yield Input(self._value, compact=True, select_on_focus=not self._problem, id="line")
+            yield Input(
+                self._value, compact=True, select_on_focus=not self._problem, suggester=self._suggester, id="line"
+            )
             if self._problem:
                 yield Static(f"! {visible(self._problem)}", markup=False, classes="wrong")
             yield Static(f"{visible(self._hint)}   enter accepts, escape leaves", markup=False, classes="window-keys")

@@ -13,6 +13,7 @@ from salt_tui.app.atom_sentence import DescribedUnit
 from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import Changes, LiveState
 from salt_tui.commands.failures import describe_failure
+from salt_tui.engine.model_registry import usable_registry
 from salt_tui.engine.process import read_log_tail
 from salt_tui.measure.running import Choice, Measured, RunningMeasurement, RunningUnits, TaskNumbers
 from salt_tui.paths import new_engine_log_path
@@ -72,10 +73,11 @@ class RunSession:
 
     @classmethod
     def begin(cls, request: RunRequest, database: Path) -> RunSession:
-        """Begin a new run in the background."""
+        """Begin a new run in the background; beside a damaged ``models.toml`` of the user with the shipped models."""
         session = cls(database)
         log = session.log_path = new_engine_log_path()
-        session._compute(BackgroundRun(lambda emit: prepare_run(request, database, emit, log), describe))
+        registry, _ = usable_registry()
+        session._compute(BackgroundRun(lambda emit: prepare_run(request, database, emit, log, registry), describe))
         return session
 
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -14,7 +16,7 @@ from textual.worker import get_current_worker
 from salt_tui.app import runs_state
 from salt_tui.app.atom_sentence import fit
 from salt_tui.app.desk import Desk
-from salt_tui.app.dialogs import Question
+from salt_tui.app.dialogs import LineOfInput, Question
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import ExportRuns, OpenRun, ResumeRun, RunsDeleted
 from salt_tui.app.terminal import DESIGN_HEIGHT
@@ -55,14 +57,18 @@ class RunsScreen(FramedScreen):
         Binding("r", "resume", "Resume", id="runs.resume"),
         Binding("e", "export", "Export", id="runs.export"),
         Binding("d", "delete", "Delete", id="runs.delete"),
+        Binding("space", "mark", "Mark", tooltip="Mark the run, for deleting, exporting and comparing", id="runs.mark"),
+        Binding("s", "sort", "Sort", tooltip="Sort by another column", id="runs.sort"),
+        Binding("n", "note", "Note", tooltip="Write a note", id="runs.note"),
+        Binding("c", "compare", "Compare", tooltip="Copy the command that compares the marked runs", id="runs.compare"),
         Binding("escape", "leave_filter", "Leave", tooltip="Leave the filter", id="runs.leave_filter"),
         # Reached where the key's own action can do nothing now.
         Binding("r", "say_why_not('resume')", "Why nothing is resumed", id="why.runs_not_resumed"),
         Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.runs_not_stopped"),
     ]
     FOOTER = (
-        "runs.open", "runs.leave_filter", "runs.filter", "runs.resume", "runs.export", "app.setup", "app.live",
-        "runs.delete",
+        "runs.open", "runs.leave_filter", "runs.resume", "runs.compare", "runs.mark", "runs.filter", "runs.sort",
+        "runs.note", "runs.export", "runs.delete",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -72,6 +78,9 @@ class RunsScreen(FramedScreen):
         self._shown: list[RunListing] = []
         self._widths: dict[str, int] = {}
         self._read = False
+        self._marked: set[int] = set()
+        self._order = runs_state.ORDERS[0]
+        self._numbers: dict[tuple[int, int], runs_state.RunNumbers] = {}  # by run and its atoms
 
     def compose_body(self) -> ComposeResult:
         """Lay the parts out."""
@@ -120,22 +129,52 @@ class RunsScreen(FramedScreen):
     def _take(self, runs: list[RunListing]) -> None:
         self._runs = runs
         self._read = True
+        self._marked &= {run.run for run in runs}
         self._fill()
+        self.measure_runs(self._shown)
+
+    @work(thread=True, exclusive=True, group="numbers", exit_on_error=False)
+    def measure_runs(self, runs: Sequence[RunListing]) -> None:
+        """Measure the runs beside the screen, the first of the list first."""
+        with failures_told(self.app, self.say_error):
+            for run in runs:
+                if get_current_worker().is_cancelled:
+                    return
+                if (run.run, run.atoms) not in self._numbers:
+                    numbers = runs_state.measure_run(self.desk.database, run.run)
+                    self.app.call_from_thread(self._take_numbers, run, numbers)
+
+    def _take_numbers(self, run: RunListing, numbers: runs_state.RunNumbers) -> None:
+        self._numbers[run.run, run.atoms] = numbers
+        if self._order in {"asked", "AUROC"}:
+            self._fill()
+        elif run in self._shown:
+            row = runs_state.run_cells(run, numbers=numbers)
+            for name in ("asked", "AUROC"):
+                if name in self._widths:
+                    self.table.update_cell(str(run.run), name, Text(row[name]))
+
+    def _numbers_of(self, run: RunListing) -> runs_state.RunNumbers | None:
+        return self._numbers.get((run.run, run.atoms))
 
     def _fill(self) -> None:
-        chosen = self.chosen
+        chosen, before = self.chosen, self.table.cursor_row
         words = self.query_one("#filter", Input).value
-        self._shown = runs_state.matching(self._runs, words)
+        known = {run.run: found for run in self._runs if (found := self._numbers_of(run)) is not None}
+        self._shown = runs_state.ordered(runs_state.matching(self._runs, words), known, self._order)
         table = self.table
         table.clear(columns=True)
         for name, cells in self._widths.items():
             table.add_column(name, width=cells + 1, key=name)
         for run in self._shown:
-            row = runs_state.run_cells(run)
+            row = runs_state.run_cells(run, numbers=known.get(run.run), marked=run.run in self._marked)
             table.add_row(*(Text(fit(row[name], cells)) for name, cells in self._widths.items()), key=str(run.run))
         numbers = [run.run for run in self._shown]
         if chosen is not None and chosen.run in numbers:
             table.move_cursor(row=numbers.index(chosen.run), animate=False)
+        elif numbers:
+            # The neighbour of a run that is gone, not the first of the list: the next key would be meant for that.
+            table.move_cursor(row=min(before, len(numbers) - 1), animate=False)
         self._show_details()
         if not self._read:
             return
@@ -147,7 +186,17 @@ class RunsScreen(FramedScreen):
                 if words
                 else f" {len(self._runs)} run{'' if len(self._runs) == 1 else 's'}"
             )
+        if self._order != runs_state.ORDERS[0]:
+            title += f", by {self._order}"
+        if self._marked:
+            title += f", {len(self._marked)} marked"
         self.query_one("#runs-title", Static).update(title)
+
+    def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
+        """Sort by the column whose head was clicked."""
+        name = str(event.column_key.value)
+        self._order = name if name in runs_state.ORDERS else runs_state.ORDERS[0]
+        self._fill()
 
     def on_data_table_row_highlighted(self) -> None:
         """Say what the cells of the run have no room for."""
@@ -183,7 +232,9 @@ class RunsScreen(FramedScreen):
         """Grey out what cannot be done with the run under the cursor."""
         if not self.is_mounted:
             return True
-        if action in {"export", "delete"}:
+        if action == "compare":
+            return len(self._marked) > 1
+        if action in {"export", "delete", "mark", "note"}:
             return True if self.chosen is not None else None
         if action == "resume":
             return True if self.chosen is not None and self.chosen.state in RESUMABLE else None
@@ -208,7 +259,53 @@ class RunsScreen(FramedScreen):
     def action_export(self) -> None:
         """Export the run under the cursor."""
         if self.chosen is not None:
-            self.post_message(ExportRuns((self.chosen.run,)))
+            self.post_message(ExportRuns(tuple(run.run for run in self._meant())))
+
+    def _meant(self) -> list[RunListing]:
+        """Return the marked runs, in the order of the list; the one under the cursor where none is marked."""
+        marked = [run for run in self._shown if run.run in self._marked]
+        return marked or ([] if self.chosen is None else [self.chosen])
+
+    def action_mark(self) -> None:
+        """Mark the run under the cursor, or take its mark away, and go to the next."""
+        if self.chosen is not None:
+            self._marked ^= {self.chosen.run}
+            self._fill()
+            self.table.action_cursor_down()
+
+    def action_sort(self) -> None:
+        """Sort by the next of what the list can be sorted by."""
+        orders = runs_state.ORDERS
+        self._order = orders[(orders.index(self._order) + 1) % len(orders)]
+        self._fill()
+
+    def action_note(self) -> None:
+        """Ask for the note of the run under the cursor."""
+        run = self.chosen
+        if run is None:
+            return
+
+        def answered(note: str | None) -> None:
+            if note is not None:
+                self.write_note(run.run, note)
+
+        self.app.push_screen(
+            LineOfInput(f"Note of run {run.run}", run.note or "", "an empty line is no note"), answered
+        )
+
+    @work(thread=True, group="note", exit_on_error=False)
+    def write_note(self, run: int, note: str) -> None:
+        """Store a note beside the screen."""
+        with failures_told(self.app, self.say_error):
+            runs_state.set_note(self.desk.database, run, note)
+        self.app.call_from_thread(self.read_runs)
+
+    def action_compare(self) -> None:
+        """Copy the command that compares the marked runs."""
+        numbers = [str(run) for run in sorted(self._marked)]
+        command = shlex.join(["salt-tui", "compare", *numbers, "--db", str(self.desk.database)])
+        self.app.copy_to_clipboard(command)
+        self.say(f"copied: {command}")
 
     def action_say_why_not(self, what: str) -> None:
         """Say why the run under the cursor is not resumed or not stopped."""
@@ -225,27 +322,30 @@ class RunsScreen(FramedScreen):
         return progress is not None and progress.run == run
 
     def action_delete(self) -> None:
-        """Delete the run under the cursor after asking."""
-        run = self.chosen
-        if run is None:
+        """Delete the marked runs, or the one under the cursor, after asking."""
+        runs = self._meant()
+        for run in runs:
+            if self._is_computed_here(run.run):
+                self.say(f"run {run.run} is being computed here: stop it first (2, then X)", "warning")
+                return
+            if run.state == "running":
+                self.say(f"run {run.run} is being computed by another process: stop it there", "warning")
+                return
+        if not runs:
             return
-        if self._is_computed_here(run.run):
-            self.say(f"run {run.run} is being computed here: stop it first (2, then X)", "warning")
-            return
-        if run.state == "running":
-            self.say(f"run {run.run} is being computed by another process: stop it there", "warning")
-            return
+        numbers = tuple(run.run for run in runs)
+        what = f"run {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} runs"
 
         def delete(answer: bool | None) -> None:
             if answer:
-                self.delete_run(run.run)
+                self.delete_runs(numbers)
 
-        self.app.push_screen(Question(f"Delete run {run.run}?", runs_state.consequence(run)), delete)
+        self.app.push_screen(Question(f"Delete {what}?", runs_state.consequence(runs)), delete)
 
     @work(thread=True, group="delete", exit_on_error=False)
-    def delete_run(self, run: int) -> None:
+    def delete_runs(self, runs: tuple[int, ...]) -> None:
         """Delete beside the screen."""
         with failures_told(self.app, self.say_error):
-            runs_state.delete(self.desk.database, run)
-            self.post_message(RunsDeleted((run,)))
+            runs_state.delete(self.desk.database, runs)
+            self.post_message(RunsDeleted(runs))
         self.app.call_from_thread(self.read_runs)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,49 +12,106 @@ from rich.cells import cell_len
 from salt_tui.app.atom_sentence import fit
 from salt_tui.app.live_lines import two_rows
 from salt_tui.app.terminal import DESIGN_WIDTH
+from salt_tui.measure.running import RunningUnits, measure_running
+from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE, Work
 from salt_tui.store.results import RunListing
 from salt_tui.store.store import open_store
 from salt_tui.visible_text import visible
+from scoring.confidence import HEADLINE_FUNCTION
 
 WIDTHS = {
-    "run": 4, "model": 12, "tasks": 9, "level": 8, "answers": 9, "atoms": 7, "prec.": 5, "state": 11, "begun": 5
+    "run": 5, "model": 12, "tasks": 8, "level": 8, "answers": 7, "atoms": 7, "right": 5, "asked": 5, "AUROC": 5,
+    "state": 11, "begun": 5,
 }  # fmt: skip
-"""Cells of each column; with a space after each and a scroll bar they fit `DESIGN_WIDTH`."""
+"""Cells of each column; with a space after each and a scroll bar the ones that are shown fit the screen."""
 
-LEFT_OUT_WHEN_NARROW = ("level", "atoms")
+SHOWN_FROM = {"atoms": 100, "level": DESIGN_WIDTH, "tasks": 70}
+"""Columns of the screen from which on a column is shown, for those that are not always."""
+
+ORDERS = ("newest", "model", "right", "asked", "AUROC", "atoms", "state")
+"""What the list can be sorted by."""
+
+MARK = "*"
 LONGEST_MODEL = 48
 SHORTEST_MODEL = 8
 LONGEST_WORD = 24
 """Cells that a row may leave empty because the next word is too long for them."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunNumbers:
+    """What is measured of a run beside its list: means over tasks, by ``max_probability``; None where undefined."""
+
+    recall: float | None
+    auroc: float | None
+
+
+def measure_run(database: Path, run: int) -> RunNumbers:
+    """Measure a run as its report does; a million atoms take seconds.  Raises `StoreError`."""
+    with open_queries(database) as queries:
+        columns = queries.unit_columns(run, "atom", (HEADLINE_FUNCTION,))
+    measured = measure_running(RunningUnits(columns, 0), HEADLINE_FUNCTION, draws=0)
+    return RunNumbers(measured.values["recall"].value, measured.values["auroc_macro"].value)
+
+
 def column_widths(width: int) -> dict[str, int]:
     """Return the columns and their cells for a screen of a width; the name of the model takes what is over."""
-    shown = {name: cells for name, cells in WIDTHS.items() if width >= DESIGN_WIDTH or name not in LEFT_OUT_WHEN_NARROW}
+    shown = {name: cells for name, cells in WIDTHS.items() if width >= SHOWN_FROM.get(name, 0)}
     over = width - 1 - sum(shown.values()) - len(shown)
     shown["model"] = min(LONGEST_MODEL, max(6, shown["model"] + over))
     return shown
 
 
-def run_cells(run: RunListing, now: datetime | None = None) -> dict[str, str]:
+def run_cells(
+    run: RunListing, now: datetime | None = None, numbers: RunNumbers | None = None, *, marked: bool = False
+) -> dict[str, str]:
     """Return one row by column, uncut.
 
     Args:
         run: the run.
         now: the time, with a zone, from which today is told; None asks the clock.
+        numbers: what was measured of it, None while nothing was.
+        marked: whether it is marked.
     """
     return {
-        "run": str(run.run),
+        "run": f"{MARK if marked else ' '}{run.run}",
         "model": visible(run.model),
         "tasks": visible(run.tasks[0]) if len(run.tasks) == 1 else f"{len(run.tasks)} tasks",
         "level": level(run),
         "answers": f"{run.answers_done}/{run.answers}",
         "atoms": f"{run.atoms:,}" if run.atoms < 1_000_000 else f"{run.atoms / 1e6:.1f} M",
-        "prec.": "–" if run.precision is None else f"{run.precision:.2f}",
+        "right": _share(run.precision),
+        "asked": "…" if numbers is None else _share(numbers.recall),
+        "AUROC": "…" if numbers is None else _share(numbers.auroc),
         "state": run.state,
         "begun": begun(run.created_at, now),
     }
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def ordered(runs: Sequence[RunListing], numbers: Mapping[int, RunNumbers], order: str) -> list[RunListing]:
+    """Return runs in one of `ORDERS`: the greatest number first, undefined ones last, equals newest first."""
+
+    def key(run: RunListing) -> tuple[bool, float]:
+        measured = numbers.get(run.run)
+        value = {
+            "right": run.precision,
+            "asked": None if measured is None else measured.recall,
+            "AUROC": None if measured is None else measured.auroc,
+            "atoms": float(run.atoms),
+        }[order]
+        return value is None, 0.0 if value is None else -value
+
+    newest = sorted(runs, key=lambda run: -run.run)
+    if order == "model":
+        return sorted(newest, key=lambda run: run.model.casefold())
+    if order == "state":
+        return sorted(newest, key=lambda run: run.state)
+    return newest if order == "newest" else sorted(newest, key=key)
 
 
 def level(run: RunListing) -> str:
@@ -72,11 +130,12 @@ def details(run: RunListing, width: int, rows: int) -> str:
     model, message = visible(run.model), visible(run.message or "")
     facts = (level(run), run.state, exact, when)
     room = rows * width - (rows - 1) * LONGEST_WORD
-    text = " · ".join(part for part in (model, *facts, visible(", ".join(run.tasks)), message) if part)
+    note = visible(run.note or "")
+    text = " · ".join(part for part in (note, model, *facts, visible(", ".join(run.tasks)), message) if part)
     if cell_len(text) > room:
         tail = " · ".join((*facts, f"{len(run.tasks)} task{'' if len(run.tasks) == 1 else 's'}"))
         model = fit(model, max(SHORTEST_MODEL, room - cell_len(tail) - 3))
-        text = " · ".join(part for part in (model, tail, message) if part)
+        text = " · ".join(part for part in (fit(note, room // 2), model, tail, message) if part)
     return two_rows(text, width) if rows > 1 else fit(text, width)
 
 
@@ -103,13 +162,15 @@ def matching(runs: Sequence[RunListing], words: str) -> list[RunListing]:
 
 
 def _haystack(run: RunListing) -> str:
-    parts = (str(run.run), run.model, *run.tasks, run.difficulty, run.method, run.state)
+    parts = (str(run.run), run.model, *run.tasks, run.difficulty, run.method, run.state, run.note or "")
     return " ".join(parts).casefold()
 
 
-def consequence(run: RunListing) -> str:
-    """Say what deleting a run destroys."""
-    return f"{run.answers_done} answers and {run.atoms:,} atoms of {run.model} are gone for good."
+def consequence(runs: Sequence[RunListing]) -> str:
+    """Say what deleting runs destroys."""
+    answers, atoms = sum(run.answers_done for run in runs), sum(run.atoms for run in runs)
+    of = runs[0].model if len(runs) == 1 else f"runs {', '.join(str(run.run) for run in runs)}"
+    return f"{answers} answers and {atoms:,} atoms of {of} are gone for good."
 
 
 def why_not(what: str, run: int, state: str) -> str:
@@ -131,7 +192,14 @@ def why_not(what: str, run: int, state: str) -> str:
     return f"run {run} is computed by another process: stop it there"
 
 
-def delete(database: Path, run: int) -> None:
-    """Delete a run; raises `StoreError`, also where a live process computes it."""
+def delete(database: Path, runs: Sequence[int]) -> None:
+    """Delete runs; raises `StoreError`, also where a live process computes one."""
     with open_store(database) as store:
-        store.delete_work(Work(run))
+        for run in runs:
+            store.delete_work(Work(run))
+
+
+def set_note(database: Path, run: int, note: str) -> None:
+    """Replace the note of a run; an empty one is none.  Raises `StoreError`."""
+    with open_store(database) as store:
+        store.set_note(run, note.strip() or None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from textual import work
@@ -24,7 +25,7 @@ from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import ResumeRun, StartRun
 from salt_tui.app.option_cursor import VisibleCursorList
 from salt_tui.app.settings import NUMBER_FIELDS, Choices, load_choices, save_choices
-from salt_tui.app.setup_offer import Offer
+from salt_tui.app.setup_offer import Offer, OfferedModel
 from salt_tui.app.task_list import TaskList
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.visible_text import visible
@@ -48,12 +49,15 @@ class SetupScreen(FramedScreen):
         Binding("e", "explain", "Explain", id="setup.explain"),
         Binding("a", "all_tasks", "All", tooltip="All tasks", id="setup.all_tasks"),
         Binding("m", "model_file", "File", tooltip="Model file", id="setup.model_file"),
+        Binding("slash", "filter", "Filter", tooltip="Filter the models", id="setup.filter"),
+        Binding("y", "copy", "Copy command", tooltip="Copy the command that fetches the model", id="setup.copy"),
+        Binding("c", "quick_check", "Quick check", tooltip="Every task, in about two minutes", id="setup.quick_check"),
         Binding("tab", "app.focus_next", "Next", tooltip="Next part", id="setup.next"),
         Binding("escape", "leave_field", "Leave", tooltip="Leave the field", id="setup.leave_field"),
     ]
     FOOTER = (
-        "setup.start", "setup.leave_field", "setup.next", "app.live", "app.runs", "setup.explain", "setup.resume",
-        "setup.all_tasks", "setup.model_file",
+        "setup.start", "setup.leave_field", "setup.copy", "setup.next", "setup.quick_check", "setup.resume",
+        "setup.explain", "setup.filter", "setup.all_tasks", "setup.model_file",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -63,6 +67,7 @@ class SetupScreen(FramedScreen):
         self._choices = load_choices()
         self._estimates = 0
         self._looked = False
+        self._models: tuple[OfferedModel, ...] = ()  # those that the filter leaves
         self._files = [self._choices.model]  # what models.toml does not name of these is listed as a file
 
     @property
@@ -77,6 +82,7 @@ class SetupScreen(FramedScreen):
         choices = self._choices
         yield Static(" salt-tui", id="setup-title", markup=False)
         yield Static(" Model", classes="part", id="models-title", markup=False)
+        yield Input(placeholder="filter: words of the model", compact=True, id="model-filter")
         yield VisibleCursorList(id="models", compact=True, markup=False)
         yield Static(" Tasks", classes="part", id="tasks-title", markup=False)
         yield TaskList(id="task-list")
@@ -90,6 +96,7 @@ class SetupScreen(FramedScreen):
         yield Static(id="cost", markup=False)
         with Horizontal(id="buttons"):
             yield Button("Start", id="start", compact=True)
+            yield Button("Quick check", id="quick-check", compact=True)
             yield Button("Resume", id="resume", compact=True, disabled=True)
 
     def _select(self, name: str, title: str, values: tuple[str, ...], value: str) -> ComposeResult:
@@ -105,6 +112,7 @@ class SetupScreen(FramedScreen):
 
     def on_mount(self) -> None:
         """Look for models and runs beside the screen."""
+        self.query_one("#model-filter").display = False
         self.query_one("#models").focus()
         self.call_after_refresh(self.look_around)  # its imports would hold up the first paint
         self._changed()
@@ -134,11 +142,7 @@ class SetupScreen(FramedScreen):
         begun_with = self._choices  # filling the lists below moves their cursors and marks
         self._offer = None
         self._looked = True
-        models = self.query_one("#models", OptionList)
-        models.clear_options()
-        names = [model.name for model in offer.models]
-        models.add_options(Option(Content(model.line), str(number)) for number, model in enumerate(offer.models))
-        models.highlighted = names.index(begun_with.model) if begun_with.model in names else None
+        self._fill_models(offer, begun_with.model)
         if not self.tasks.names:
             self.tasks.fill(offer.tasks, begun_with.tasks)
         beside = f"   ! {visible(offer.models_problem)}" if offer.models_problem else ""
@@ -154,6 +158,28 @@ class SetupScreen(FramedScreen):
         self._choices = begun_with
         self._offer = offer
         self._changed()
+
+    def _fill_models(self, offer: Offer, chosen: str) -> None:
+        """List the models that the filter leaves, with the chosen one, or else the first usable one, in view."""
+        words = self.query_one("#model-filter", Input).value
+        self._models = tuple(model for model in offer.models if model.matches(words))
+        models = self.query_one("#models", OptionList)
+        models.clear_options()
+        models.add_options(
+            Option(Content.styled(model.line, "" if model.usable else "dim"), str(number))
+            for number, model in enumerate(self._models)
+        )
+        names = [model.name for model in self._models]
+        models.highlighted = names.index(chosen) if chosen in names else 0 if names else None
+        self._show_highlighted()
+
+    def _show_highlighted(self) -> None:
+        """Bring the chosen model into view, once the list has its size."""
+        self.call_after_refresh(self.query_one("#models", OptionList).scroll_to_highlight)
+
+    def on_resize(self) -> None:
+        """Keep the chosen model in view."""
+        self._show_highlighted()
 
     # --- choices ------------------------------------------------------------------------------------------------
 
@@ -198,7 +224,7 @@ class SetupScreen(FramedScreen):
 
     def _row(self, index: int) -> str | None:
         # The event of a cursor may come after the list was filled anew.
-        return self._offer.models[index].name if self._offer and index < len(self._offer.models) else None
+        return self._models[index].name if index < len(self._models) else None
 
     def on_task_list_marks_changed(self) -> None:
         """Take notice of the tasks."""
@@ -208,9 +234,13 @@ class SetupScreen(FramedScreen):
         """Take notice of difficulty and method."""
         self._changed()
 
-    def on_input_changed(self) -> None:
-        """Take notice of a number."""
-        self._changed()
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Take notice of a number, or filter the models."""
+        if event.input.id == "model-filter":
+            if self._offer is not None:
+                self._fill_models(self._offer, self._choices.model)
+        else:
+            self._changed()
 
     def _changed(self) -> None:
         if not self.is_mounted:
@@ -221,7 +251,11 @@ class SetupScreen(FramedScreen):
         marked = f"{len(self.tasks.marked)} of {len(self.tasks.names)} marked"
         self.query_one("#tasks-title", Static).update(f" Tasks   {marked}")
         problem = self._problem()
-        self.query_one("#start", Button).disabled = problem is not None
+        start = self.query_one("#start", Button)
+        start.disabled = problem is not None
+        start.label = Content(f"Start {visible(Path(self._choices.model).name, 24)}")
+        start.refresh(layout=True)
+        self.refresh_bindings()
         self._estimates += 1
         self._say_cost("estimating …" if problem is None else f"! {visible(problem)}", wrong=problem is not None)
         if problem is not None:
@@ -264,12 +298,17 @@ class SetupScreen(FramedScreen):
             return True if self._offer is not None and self._offer.unfinished else None
         if action == "leave_field":
             return isinstance(self.focused, Input)
+        if action == "copy":
+            model = None if self._offer is None else self._offer.model(self._choices.model)
+            return model is not None and model.command is not None
         return True
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Start or resume."""
         if event.button.id == "start":
             self.action_start()
+        elif event.button.id == "quick-check":
+            self.action_quick_check()
         else:
             self.action_resume()
 
@@ -278,8 +317,46 @@ class SetupScreen(FramedScreen):
         self.action_leave_field()
 
     def action_leave_field(self) -> None:
-        """Go from a field to the tasks, where letters are keys again."""
-        self.query_one("#task-list").focus()
+        """Go from a field to the tasks, and from the filter to the models, where letters are keys again."""
+        field = self.query_one("#model-filter", Input)
+        if self.focused is field:
+            field.display = bool(field.value)
+            self.query_one("#models").focus()
+        else:
+            self.query_one("#task-list").focus()
+
+    def action_filter(self) -> None:
+        """Ask for words of the models to list."""
+        field = self.query_one("#model-filter", Input)
+        field.display = True
+        field.focus()
+
+    def action_copy(self) -> None:
+        """Copy the command that fetches the model under the cursor."""
+        model = None if self._offer is None else self._offer.model(self._choices.model)
+        if model is not None and model.command is not None:
+            self.app.copy_to_clipboard(model.command)
+            self.say(f"copied: {model.command}")
+
+    def action_quick_check(self) -> None:
+        """Choose what takes about two minutes."""
+        self.find_quick_check(self.read_choices())
+
+    @work(thread=True, exclusive=True, group="quick", exit_on_error=False)
+    def find_quick_check(self, choices: Choices) -> None:
+        """Estimate beside the screen how much fits into two minutes."""
+        from salt_tui.app import setup_state
+
+        with failures_told(self.app, self.say_error):
+            found = setup_state.quick_check(choices, self.desk.database)
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._take_choices, found)
+
+    def _take_choices(self, choices: Choices) -> None:
+        self.tasks.mark(choices.tasks)
+        self.query_one("#difficulty", Select).value = choices.difficulty
+        self.query_one("#limit", Input).value = str(choices.limit)
+        self._changed()
 
     def action_start(self) -> None:
         """Start what was chosen."""
@@ -305,7 +382,8 @@ class SetupScreen(FramedScreen):
             if path and path.strip():
                 self.use_model(path.strip())
 
-        self.app.push_screen(LineOfInput("Use another model", before, "path of a GGUF file", problem), answered)
+        hint = "path of a GGUF file; → completes"
+        self.app.push_screen(LineOfInput("Use another model", before, hint, problem, paths=True), answered)
 
     def _ask_again(self, path: str, problem: str) -> None:
         if self.is_active:  # the user may have gone on, or opened another window

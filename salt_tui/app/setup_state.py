@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from salt_tui.app.settings import NUMBER_FIELDS, Choices
 from salt_tui.app.setup_offer import Offer, OfferedModel, UnfinishedRun
 from salt_tui.display.run_view import clock
 from salt_tui.engine.engine import ContextError, ModelError, check_width
-from salt_tui.engine.models import ModelRegistry, ModelRow, list_models, load_registry, resolve_model
-from salt_tui.paths import user_models_file
+from salt_tui.engine.model_registry import ModelRegistry, usable_registry
+from salt_tui.engine.models import ModelRow, list_models, resolve_model
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost
 from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
 from salt_tui.similar_names import message_of
@@ -63,15 +63,6 @@ def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
     )
 
 
-def usable_registry() -> tuple[ModelRegistry, str | None]:
-    """Return the known models, and what is wrong with the user's own file, without which they are then read."""
-    try:
-        return load_registry(), None
-    except ModelError as error:
-        # The name of the file says which it is; its whole path would leave no room for the error.
-        return load_registry(user=Path(os.devnull)), str(error).replace(str(user_models_file()), "models.toml")
-
-
 def offered(row: ModelRow) -> OfferedModel:
     """Return a model as the list shows it."""
     return OfferedModel(
@@ -104,7 +95,7 @@ def model_at(name: str) -> OfferedModel:
 def model_line(row: ModelRow) -> str:
     """Describe a model in one line: name, size, quantisation, context, template, on disk or not."""
     if not row.available:
-        where = "not here: e says how to get it" if row.command else f"unusable: {row.problem}"
+        where = "not here: y copies how to get it" if row.command else f"unusable: {row.problem}"
         return f"{_short_name(row):<20} {visible(row.title, 24):<24} {visible(where, 40)}"
     size = f"{row.file_bytes / 1e6:,.0f} MB" if row.file_bytes is not None else "–"
     context = f"context {row.context:,}" if row.context else "context –"
@@ -213,7 +204,7 @@ def problem_with(choices: Choices, offer: Offer | None) -> str | None:
     row = offer.model(choices.model) if offer is not None else None
     if row is not None and not row.usable:
         if row.command:
-            return f"{row.name} is not on this computer: e on the model says how to get it"
+            return f"{row.name} is not on this computer: y copies the command that fetches it"
         return row.problem
     numbers = first_problem(field_problems({name: str(getattr(choices, name)) for name in NUMBER_FIELDS}))
     if numbers is not None:
@@ -230,14 +221,46 @@ def estimate(choices: Choices, database: Path) -> str:
     return estimate_line(estimate_cost(make_request(choices), earlier_pace(database, choices.model)))
 
 
+QUICK_SECONDS = 120.0
+"""Of a quick check."""
+
+_QUICK_LIMITS = (20, 15, 10, 7, 5, 4, 3, 2, 1)
+_LARGE_BYTES, _MIDDLE_BYTES = 3e9, 7e8
+
+
+def quick_check(choices: Choices, database: Path) -> Choices:
+    """Return choices that take about two minutes: every task, at a level for the size of the model.
+
+    The number of answers is the largest of which at least the likely half of the estimate ends in time; without an
+    earlier run of the model, which would tell its pace, there are two answers a task.
+    """
+    registry, _ = usable_registry()
+    row = file_row(choices.model, registry)
+    if choices.model in registry.entries:
+        row = file_row(choices.model, ModelRegistry(choices.model, {choices.model: registry.entries[choices.model]}))
+    size = row.file_bytes or 0
+    difficulty = "medium" if size > _LARGE_BYTES else "easy" if size > _MIDDLE_BYTES else "trivial"
+    wanted = replace(choices, tasks=tuple(TASKS), difficulty=difficulty, limit=2)
+    pace = earlier_pace(database, choices.model)
+    if pace is None:
+        return wanted
+    for limit in _QUICK_LIMITS:
+        tried = replace(wanted, limit=limit)
+        seconds = estimate_cost(make_request(tried), pace).seconds
+        if seconds is not None and seconds <= QUICK_SECONDS:
+            return tried
+    return replace(wanted, limit=1)
+
+
 def estimate_line(cost: CostEstimate) -> str:
     """Word an estimate."""
     answers = f"{cost.answers:,} answer{'' if cost.answers == 1 else 's'}"
-    tokens = f"{answers}, about {_round(cost.answer_tokens)} to {_round(cost.most_tokens)} answer tokens"
-    prompts = f"after {_round(cost.prompt_tokens)} prompt tokens"
+    tokens = f"about {_round(cost.answer_tokens)}, at most {_round(cost.most_tokens)} tokens"
+    prompts = f"after {_round(cost.prompt_tokens)} of prompts"
     if cost.seconds is None or cost.most_seconds is None:
-        return f"{tokens} {prompts}; time unknown before the first run of this model"
-    return f"{tokens} {prompts}; {clock(cost.seconds)} to {clock(cost.most_seconds)} at the pace of its last run"
+        return f"time unknown before the first run of this model; {answers}, {tokens} {prompts}"
+    time = f"about {clock(cost.seconds)}, at most {clock(cost.most_seconds)}"
+    return f"{time} at the pace of its last run; {answers}, {tokens} {prompts}"
 
 
 def _round(tokens: int) -> str:

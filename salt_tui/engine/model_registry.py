@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -118,6 +119,19 @@ def load_registry(shipped: Path | None = None, user: Path | None = None) -> Mode
         known = _nearest(default or "", entries)
         raise ModelError(f"{where}: default = {json.dumps(default)} names no model{known}")
     return ModelRegistry(default, entries)
+
+
+def usable_registry() -> tuple[ModelRegistry, str | None]:
+    """Return the known models, and what is wrong with the user's own file, without which they are then read.
+
+    Raises:
+        ModelError: the shipped file is damaged.
+    """
+    try:
+        return load_registry(), None
+    except ModelError as error:
+        # The name of the file says which it is; its whole path would leave no room for the error on a screen.
+        return load_registry(user=Path(os.devnull)), str(error).replace(str(user_models_file()), "models.toml")
 
 
 def _read(path: Path) -> tuple[str | None, dict[str, dict[str, object]]]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from salt_tui.engine.engine import ChatTurn, ContextError, Engine, ModelInfo
+from salt_tui.engine.model_registry import ModelRegistry
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.asked_problems import OWN_DIFFICULTY, generated_record, letter_choice, own_record
@@ -51,7 +52,9 @@ class _DrawnTask:
     prompts: tuple[EncodedProblem, ...]
 
 
-def prepare_run(request: RunRequest, database: Path, emit: Emit, log: Path | None = None) -> ReadyWork:
+def prepare_run(
+    request: RunRequest, database: Path, emit: Emit, log: Path | None = None, registry: ModelRegistry | None = None
+) -> ReadyWork:
     """Load the model, draw the problems, make the plan and store the run.
 
     Nothing is stored before everything has been checked.  What is returned owns an open store and engine: end both
@@ -62,13 +65,14 @@ def prepare_run(request: RunRequest, database: Path, emit: Emit, log: Path | Non
         database: the file; made where it is not there.
         emit: takes the events of loading.
         log: for what the child prints; None takes a new one.
+        registry: the known models; None reads the files that name them.
 
     Raises:
         UsageError, ParameterError, ModelError, ContextError, StoreError: one line each, exit code 2.
         EngineError: the engine broke, exit code 1.
     """
     requested = check_request(request)
-    resolved = resolve_model(request.model, load_registry())
+    resolved = resolve_model(request.model, load_registry() if registry is None else registry)
     store = open_store(database)
     try:
         engine = open_engine(resolved, log or new_engine_log_path())

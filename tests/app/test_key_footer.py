@@ -24,12 +24,12 @@ def test_in_a_field_the_ways_out_are_shown_and_a_typed_number_replaces(stored: P
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = app.screen
         assert isinstance(screen, SetupScreen)
-        await until(pilot, lambda: bool(screen.tasks.names) and "2 Live 3 Runs" in footer(app))
+        await until(pilot, lambda: bool(screen.tasks.names) and "c Quick check" in footer(app))
         assert "? Help q Quit" in footer(app)
         assert "Leave" not in footer(app)
         field = screen.query_one("#limit", Input)
         field.focus()
-        await until(pilot, lambda: footer(app) == "^r Start esc Leave tab Next f3 Live f4 Runs f1 Help")
+        await until(pilot, lambda: footer(app) == "^r Start esc Leave tab Next f1 Help")
         await pilot.press("3", "5")
         assert field.value == "35"
         await pilot.press("f1")
@@ -42,12 +42,12 @@ def test_in_a_field_the_ways_out_are_shown_and_a_typed_number_replaces(stored: P
 
 STATES = {
     80: (
-        "w Next wrong c Surest wrong [ Answer f Signal / Filter t Task ? Help q Quit",
-        "r Resume w Next wrong c Surest wrong [ Answer f Signal / Filter ? Help q Quit",
+        "⏎ Open w Next wrong c Surest wrong [ Answer f Signal / Filter ? Help q Quit",
+        "r Resume ⏎ Open w Next wrong c Surest wrong [ Answer f Signal ? Help q Quit",
     ),
     60: (
-        "w Next wrong c Surest wrong [ Answer f Signal ? Help q Quit",
-        "r Resume w Next wrong c Surest wrong [ Answer ? Help q Quit",
+        "⏎ Open w Next wrong c Surest wrong [ Answer ? Help q Quit",
+        "r Resume ⏎ Open w Next wrong c Surest wrong ? Help q Quit",
     ),
     140: (
         "/ Filter t Task g Unit e Export o Log ? Help q Quit",
@@ -75,16 +75,18 @@ def test_the_keys_of_a_run_that_computes_and_of_the_list(script: Callable[..., P
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await until(
             pilot,
-            lambda: footer(app).startswith("space Pause X Stop w Next wrong c Surest wrong"),
+            lambda: footer(app).startswith("space Pause X Stop ⏎ Open w Next wrong"),
         )
         await pilot.press("space")
         await until(pilot, lambda: footer(app).startswith("space Go on X Stop"))
         await pilot.press("space")
         await until(pilot, lambda: footer(app).startswith("space Pause X Stop"))
         await pilot.press("3")
-        await until(pilot, lambda: footer(app) == "⏎ Open / Filter e Export 1 Setup 2 Live d Delete ? Help q Quit")
+        await until(
+            pilot, lambda: footer(app) == "⏎ Open space Mark / Filter s Sort n Note e Export d Delete ? Help q Quit"
+        )
         await pilot.press("slash")
         await until(pilot, lambda: "Leave" in footer(app))
-        assert footer(app) == "esc Leave f2 Setup f3 Live f1 Help"
+        assert footer(app) == "esc Leave f1 Help"
 
     drive(scenario, tmp_path / "salt.db", request(script(30, seconds_per_step=0.05), 30))

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Input
+from textual.widgets import DataTable, Input, OptionList
 
 from salt_tui.app.answer_screen import AnswerScreen
 from salt_tui.app.application import SaltApp
@@ -26,7 +26,7 @@ from salt_tui.palette import Shading
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import Work
 from salt_tui.store.store import open_store
-from tests.app.conftest import request
+from tests.app.conftest import compute, request
 from tests.app.pilot import drive, screen_text, shown, until, until_still
 
 BINDINGS = {binding.id: binding for binding in all_bindings(SaltApp)}
@@ -231,6 +231,17 @@ def test_keys_of_setup(stored: Path) -> None:
         await pilot.pause()
         assert scroll.scroll_offset.y == 0
         await press(pilot, "text.leave")
+        await press(pilot, "setup.quick_check")
+        await until(pilot, lambda: screen.tasks.marked == tuple(screen.tasks.names))
+        await press(pilot, "setup.all_tasks")
+        await press(pilot, "setup.filter")
+        await pilot.press(*"smollm2-1.7", "enter")
+        await until(pilot, lambda: screen.query_one("#models", OptionList).option_count == 1)
+        await until(pilot, lambda: screen.read_choices().model == "smollm2-1.7b")
+        await press(pilot, "setup.copy")
+        assert "1.7B" in app.clipboard
+        await press(pilot, "setup.filter")
+        await pilot.press(*["backspace"] * 11, "enter")
         await press(pilot, "setup.model_file")
         await press(pilot, "input.leave")
         await press(pilot, "setup.model_file")
@@ -247,7 +258,7 @@ def test_keys_of_setup(stored: Path) -> None:
         assert screen.tasks.has_focus
         await press(pilot, "setup.start")
         assert "at least one task" in screen_text(app)
-        assert not app._notifications
+        assert all("copied" in note.message for note in app._notifications), "what is wrong stands in the form"
         await press(pilot, "setup.resume")
         assert shown(app) is None, "there is nothing to resume"
 
@@ -290,6 +301,15 @@ def test_keys_of_the_list_of_runs(stored: Path) -> None:
         await press(pilot, "runs.export")
         assert isinstance(app.screen, ExportWindow)
         await press(pilot, "export.leave")
+        await press(pilot, "runs.sort")
+        await until(pilot, lambda: ", by model" in screen_text(app))
+        await press(pilot, "runs.mark")
+        await until(pilot, lambda: "1 marked" in screen_text(app))
+        await press(pilot, "runs.mark")
+        await until(pilot, lambda: "marked" not in screen_text(app))
+        await press(pilot, "runs.note")
+        await pilot.press(*"the first", "enter")
+        await until(pilot, lambda: "the first · tiny" in screen_text(app))
         await press(pilot, "runs.resume")
         assert app.screen is screen, "a finished run has nothing to resume"
         await press(pilot, "why.runs_not_resumed")
@@ -314,6 +334,34 @@ def test_keys_of_the_list_of_runs(stored: Path) -> None:
         await until(pilot, lambda: screen.chosen is None)
         with open_queries(stored) as queries:
             assert queries.list_runs() == []
+
+    drive(scenario, stored)
+
+
+def test_keys_for_several_runs(stored: Path) -> None:
+    for _ in range(3):
+        compute(stored, stored.with_name("tiny.scripted.json"))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "app.runs")
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        await until(pilot, lambda: screen.table.row_count == 4)
+        await press(pilot, "runs.mark")
+        await press(pilot, "runs.mark")
+        await press(pilot, "runs.compare")
+        assert app.clipboard.startswith("salt-tui compare 3 4 --db ")
+        await pilot.press("up", "d")
+        await until(pilot, lambda: "Delete 2 runs?" in screen_text(app))
+        await pilot.press("y")
+        await until(pilot, lambda: screen.table.row_count == 2)
+        await until(pilot, lambda: screen.chosen is not None and screen.chosen.run == 1)
+        await pilot.press("up", "d")
+        await until(pilot, lambda: "Delete run 2?" in screen_text(app))
+        await pilot.press("y")
+        await until(pilot, lambda: screen.table.row_count == 1)
+        assert screen.chosen is not None
+        assert screen.chosen.run == 1, "the neighbour"
 
     drive(scenario, stored)
 
@@ -428,11 +476,12 @@ def test_keys_of_an_answer(stored: Path) -> None:
         await press(pilot, "answer.copy")
         assert app.clipboard.startswith("token 1 of")
         await press(pilot, "answer.play")
-        await until(pilot, lambda: "tokens · 8 a second" in screen_text(app))
+        for _ in range(3):
+            await press(pilot, "answer.slower")
+        assert screen._player.speed == 1, "so that it is still at it when the next key comes"
+        await until(pilot, lambda: "tokens · 1 a second" in screen_text(app))
         await press(pilot, "answer.faster")
-        assert screen._player.speed == 16
-        await press(pilot, "answer.slower")
-        assert screen._player.speed == 8
+        assert screen._player.speed == 2
         await press(pilot, "answer.play")
         assert not screen._player.playing
         await until(pilot, lambda: "space goes on" in screen_text(app))

@@ -86,9 +86,9 @@ def test_runs_with_long_names_fit_eighty_columns(stored: Path) -> None:
         await until(pilot, lambda: "1 run" in screen_text(app))
         assert isinstance(app.screen, RunsScreen)
         app.screen._take(runs)
-        await until(pilot, lambda: "Some-Very-L…" in screen_text(app))
+        await until(pilot, lambda: "Some-Very…" in screen_text(app))
         lines = screen_text(app).splitlines()
-        row = next(line for line in lines if "Some-Very-L…" in line)
+        row = next(line for line in lines if "Some-Very…" in line)
         assert "finished" in row
         assert re.search(r"\d\d[-:]\d\d$", row)
         assert "begun" in screen_text(app)

@@ -9,9 +9,20 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from salt_tui.app.dialogs import hanging
+from salt_tui.app import setup_state
+from salt_tui.app.dialogs import completed_path, hanging
 from salt_tui.app.help_text import NUMBERS, VERDICTS, help_text, key_names_text
-from salt_tui.app.runs_state import begun, column_widths, details, matching, run_cells, why_not
+from salt_tui.app.runs_state import (
+    RunNumbers,
+    begun,
+    column_widths,
+    details,
+    matching,
+    measure_run,
+    ordered,
+    run_cells,
+    why_not,
+)
 from salt_tui.app.settings import Choices, choices_path, keys_path, load_choices, load_keys, save_choices
 from salt_tui.app.setup_state import (
     estimate,
@@ -22,6 +33,7 @@ from salt_tui.app.setup_state import (
     make_request,
     model_at,
     problem_with,
+    quick_check,
     task_example,
     whole_number,
 )
@@ -97,8 +109,8 @@ def test_the_pace_is_that_of_the_last_run_of_the_model(stored: Path) -> None:
 def test_an_estimate_in_words() -> None:
     words = estimate_line(CostEstimate(40, 12_000, 900, 2_500, 61.0, 3_700.0))
     assert words == (
-        "40 answers, about 900 to 2.5 k answer tokens after 12.0 k prompt tokens; 1:01 to 1:01:40 at the pace of its"
-        " last run"
+        "about 1:01, at most 1:01:40 at the pace of its last run; 40 answers, about 900, at most 2.5 k tokens after"
+        " 12.0 k of prompts"
     )
 
 
@@ -128,7 +140,7 @@ def test_runs_are_filtered_by_every_word(stored: Path) -> None:
     assert matching(runs, "tiny interrupted") == []
     assert matching(runs, "") == runs
     row = run_cells(runs[0])
-    assert [row[name] for name in ("run", "model", "tasks", "level", "answers", "state")] == [
+    assert [row[name].strip() for name in ("run", "model", "tasks", "level", "answers", "state")] == [
         "1", "tiny.scripted.json", "2 tasks", "trivial", "8/8", "finished",
     ]  # fmt: skip
     assert details(runs[0], 200, 1).startswith("tiny.scripted.json · trivial · finished · exact · 20")
@@ -153,8 +165,34 @@ def test_the_precision_of_a_run_is_that_of_the_report(stored: Path) -> None:
     report = report_run(stored, "1")
     assert run.precision == pytest.approx(report.mean["precision"].mean.value)
     assert run.precision != pytest.approx(run.correct / run.atoms)
-    assert run_cells(run)["prec."] == f"{run.precision:.2f}"
-    assert run_cells(replace(run, precision=None))["prec."] == "–"
+    assert run_cells(run)["right"] == f"{run.precision:.2f}"
+    assert run_cells(replace(run, precision=None))["right"] == "–"
+    measured = measure_run(stored, 1)
+    assert measured.recall == report.mean["recall"].mean.value
+    row = run_cells(run, numbers=measured, marked=True)
+    assert (row["run"], row["asked"]) == ("*1", f"{measured.recall:.2f}")
+    assert run_cells(run)["AUROC"] == "…"
+
+
+def test_runs_are_sorted_by_numbers_with_undefined_ones_last(stored: Path) -> None:
+    with open_queries(stored) as queries:
+        (run,) = queries.list_runs()
+    runs = [
+        replace(run, run=number, precision=precision, model=model)
+        for number, precision, model in ((3, 0.5, "b"), (2, None, "C"), (1, 0.9, "a"))
+    ]
+    numbers = {3: RunNumbers(0.1, None), 1: RunNumbers(0.4, 0.6)}
+
+    def order(name: str) -> list[int]:
+        return [run.run for run in ordered(runs, numbers, name)]
+
+    assert order("newest") == [3, 2, 1]
+    assert order("right") == [1, 3, 2]
+    assert order("asked") == [1, 3, 2]
+    assert order("AUROC") == [1, 3, 2]
+    assert order("model") == [1, 3, 2]
+    assert order("state") == [3, 2, 1]
+    assert order("atoms") == [3, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +227,9 @@ def test_a_place_where_no_database_can_be_is_said(stored: Path) -> None:
 def test_the_columns_of_the_runs_fit_every_width(width: int) -> None:
     widths = column_widths(width)
     assert sum(widths.values()) + len(widths) <= width - 1
-    assert ("atoms" in widths) == (width >= 80)
+    assert ("atoms" in widths) == (width >= 100)
+    assert ("level" in widths) == (width >= 80)
+    assert {"right", "asked", "AUROC"} <= set(widths)
     assert widths["state"] >= len("interrupted")
 
 
@@ -198,6 +238,31 @@ def test_a_run_of_today_shows_its_time_and_another_its_day() -> None:
     assert begun("2026-03-05T11:30:00+00:00".replace("+00:00", f"{now:%z}"), now) == "11:30"
     assert begun("2026-03-04T11:30:00+00:00".replace("+00:00", f"{now:%z}"), now) == "03-04"
     assert begun("no time", now) == "no time"
+
+
+def test_a_quick_check_has_every_task_and_fits_into_two_minutes(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = str(stored.with_name("tiny.scripted.json"))
+    unknown = quick_check(replace(CHOICES, model="smollm2"), stored)
+    assert (unknown.tasks, unknown.difficulty, unknown.limit) == (tuple(TASKS), "trivial", 2)
+    for rate, least, most in ((1e6, 20, 20), (1.0, 1, 19), (0.001, 1, 1)):
+        pace = Pace(1, rate, rate, 4)
+        monkeypatch.setattr(setup_state, "earlier_pace", lambda *_, pace=pace: pace)
+        found = quick_check(replace(CHOICES, model=model), stored)
+        seconds = estimate_cost(make_request(found), pace).seconds
+        assert least <= found.limit <= most
+        assert seconds is not None
+        assert seconds <= 120 or found.limit == 1
+
+
+def test_a_path_is_completed_to_folders_and_models(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    for name in ("models/a.gguf", "models/a.txt", "models/b.scripted.json", "models/.hidden.gguf"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    assert completed_path(f"{tmp_path}/mo") == f"{tmp_path}/models/"
+    assert completed_path(f"{tmp_path}/models/") == f"{tmp_path}/models/a.gguf"
+    assert completed_path(f"{tmp_path}/models/b") == f"{tmp_path}/models/b.scripted.json"
+    for nothing in (f"{tmp_path}/models/a.t", f"{tmp_path}/nowhere/x", "smollm2", "", f"{tmp_path}/models/a.gguf"):
+        assert completed_path(nothing) is None
 
 
 def test_numbers_are_refused_by_the_name_of_their_field() -> None:
