@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,15 +119,37 @@ def go_on_with_study(
 
 
 def report_study(name: str, database: Path | None, output: str) -> int:
-    """Print what a stored study found, as a table or as JSON.
+    """Print what a stored study found, as a table or as JSON; studies joined by commas are measured together.
 
     Raises:
-        UsageError: another format.
+        UsageError: another format, or studies that cannot be measured together.
     """
     if output not in {"table", "json"}:
         raise UsageError(f"--format {output}: a study is printed as table or json")
-    print_study(database or database_path(), name, json_output=output == "json")
+    path = database or database_path()
+    if "," in name:
+        _print_together(path, name.split(","), json_output=output == "json")
+    else:
+        print_study(path, name, json_output=output == "json")
     return DONE
+
+
+def _print_together(database: Path, names: Sequence[str], *, json_output: bool) -> None:
+    """Print what interventions on several runs found; each run counts as a model of its own."""
+    with open_queries(database) as queries, queries.snapshot():
+        works = [queries.find_work(name.strip()) for name in names]
+        kinds = {queries.study_record(work).record.kind if work.study is not None else "run" for work in works}
+        if kinds != {INTERVENTIONS.name} or len({work.run for work in works}) < len(works):
+            raise UsageError(
+                f"{','.join(names)}: only studies of interventions on different runs are measured together"
+            )
+        findings = measure_interventions(queries, works)
+    if json_output:
+        data = {"studies": list(findings.studies), **interventions_data(findings)}
+        print(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        return
+    for line in interventions_lines(findings, terminal_width()):
+        print(line)
 
 
 def print_study(database: Path, name: str, *, json_output: bool) -> None:

@@ -19,12 +19,15 @@ from salt_tui.display.rich_display import answer_rows, legend
 from salt_tui.display.run_view import RunView
 from salt_tui.measure.reliability import Reliability, measure_reliability
 from salt_tui.paths import data_directory
+from salt_tui.reports.branches import branch_lines
 from salt_tui.reports.cells import bar
 from salt_tui.reports.text_tables import TextTable, number
 from salt_tui.runner.events import RunEvent
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import EngineOptions, RunRequest
+from salt_tui.runner.studies.preparation import StudyRequest, prepare_study
+from salt_tui.store.queries import open_queries
 from salt_tui.visible_text import visible
 from scoring.confidence import HEADLINE_FUNCTION
 from tasks.registry import TASKS
@@ -32,6 +35,10 @@ from tasks.registry import TASKS
 REQUEST = RunRequest(model="nano", tasks=("all",), difficulty="easy", limit=6, seed=1, engine=EngineOptions(width=8))
 SHOWN_ANSWERS = 2
 """Answers of each task on the map."""
+
+EDITED_TASK = "dna_translation"
+EDITED_ATOMS = 4
+"""Of the answer that is edited in the last step, so many stand before the target; all but one may be made wrong."""
 
 BINS = 5
 COLUMNS = 80
@@ -48,7 +55,7 @@ def show_tour(database: Path | None) -> int:
     """
     path = database or data_directory() / "tour.db"
     _say(
-        "1/4",
+        "1/5",
         f"A run. A tiny model, made for tests and this tour only, answers {REQUEST.limit} problems of each of"
         f" {len(TASKS)} tasks. Every answer has one known truth, so every part of it, an atom, is right or wrong.",
     )
@@ -56,14 +63,18 @@ def show_tour(database: Path | None) -> int:
     computed = compute(lambda emit: prepare_run(REQUEST, path, emit), path, followed)
     if computed.run is None or computed.code != DONE:
         return computed.code
-    _say("2/4", "The map. A cell is an atom: its mark says whether it is right, its shade how sure the model was.")
+    _say("2/5", "The map. A cell is an atom: its mark says whether it is right, its shade how sure the model was.")
     _print_map(followed.view)
     reliability = measure_reliability(path, computed.run, BINS)
-    _say("3/4", "The mistake that it was surest of. Nothing but the known truth gives it away.")
+    _say("3/5", "The mistake that it was surest of. Nothing but the known truth gives it away.")
     _print_wrapped(_surest_wrong(reliability), "  ")
-    _say("4/4", "Does it know when it is wrong? Atoms by how sure it was of them, and how many are right.")
+    _say("4/5", "Does it know when it is wrong? Atoms by how sure it was of them, and how many are right.")
     for line in _reliability_table(reliability).as_text():
         print(line)
+    _say("5/5", "What if? Atoms of one answer are made wrong, and the model goes on from there.")
+    code = _print_edit(path, computed.run)
+    if code != DONE:
+        return code
     _say("That was a toy.", "Your own model; this run's tables; and this run in the app:")
     for command in (
         ["salt-tui", "run", "-m", "MODEL.gguf", "--tasks", "all", "--difficulty", "easy", "--limit", "20"],
@@ -71,6 +82,32 @@ def show_tour(database: Path | None) -> int:
         ["salt-tui", "--db", str(path)],
     ):
         print(f"  {visible(shlex.join(command))}")
+    return DONE
+
+
+def _print_edit(database: Path, run: int) -> int:
+    """Make atoms of an answer wrong and print what the model writes then beside what it wrote."""
+    with open_queries(database) as queries:
+        found = [
+            answer
+            for answer in queries.answers(run)
+            if answer.problem.task == EDITED_TASK and answer.problem.reference_atoms > EDITED_ATOMS
+        ]
+    if not found:
+        return DONE
+    options: dict[str, int | str] = {
+        "answer": f"{EDITED_TASK}:{found[0].problem.position + 1}",
+        "corrupt_random": EDITED_ATOMS - 1,
+        "target": EDITED_ATOMS + 1,
+        "name": "edited",
+    }
+    request = StudyRequest("manual", str(run), options)
+    computed = compute(lambda emit: prepare_study(request, database, emit), database, NoDisplay())
+    if computed.name is None or computed.code != DONE:
+        return computed.code
+    with open_queries(database) as queries, queries.snapshot():
+        for line in branch_lines(queries, queries.find_work(computed.name), _columns() - 2):
+            print(f"  {line}".rstrip())
     return DONE
 
 

@@ -127,6 +127,25 @@ def test_a_killed_experiment_gives_the_same_numbers_after_resuming(
     assert len(rows(whole, DESIGN)) == 16
 
 
+def test_interventions_on_several_runs_are_measured_together(
+    medium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    for run in ("1", "2"):
+        make_run(medium, database)
+        assert run_command_line([*replay(database)[:1], run, *replay(database)[2:]]) == 0
+    capsys.readouterr()
+    assert run_command_line(["report", "1.1,2.1", "--db", str(database), "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["studies"] == ["study 1.1", "study 2.1"]
+    assert len(data["rows"]) == 32
+    assert {one["models"] for one in data["contrasts"]} == {2}
+    assert run_command_line(["report", "1.1,2.1", "--db", str(database)]) == 0
+    assert "prefix interventions, study 1.1, study 2.1: 32 replays" in capsys.readouterr().out
+    assert run_command_line(["report", "1.1,1.1", "--db", str(database)]) == 2
+    assert "only studies of interventions on different runs are measured together" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -76,15 +76,17 @@ def test_the_tour_shows_map_mistake_and_reliability(tmp_path: Path) -> None:
     database = tmp_path / "tour.db"
     done = run("tour", "--db", database)
     assert done.returncode == 0, done.stderr
-    steps = re.split(r"^\d/4  ", done.stdout, flags=re.MULTILINE)
-    assert len(steps) == 5
-    _, _, heatmap, mistake, reliability = steps
+    steps = re.split(r"^\d/5  ", done.stdout, flags=re.MULTILINE)
+    assert len(steps) == 6
+    _, _, heatmap, mistake, reliability, edit = steps
     assert all(name[:14] in heatmap for name in TASKS)
     assert "×" in heatmap
     assert "·" in heatmap
     assert re.search(r"it said “.+”, (right is “.+”|where the answer should have ended)\.", " ".join(mistake.split()))
     assert re.search(r"^\.8–1\.0 +\d+ ", reliability, flags=re.MULTILINE)
-    assert f"salt-tui --db {database}" in reliability
+    assert re.search(r"^  edited +\[", edit, flags=re.MULTILINE)
+    assert re.search(r"Atom 5: the right one had a probability of [\d.]+, now [\d.]+\.", edit)
+    assert f"salt-tui --db {database}" in edit
     listed = run("report", "--db", database, "--format", "json", "--draws", 0)
     counted = sum(task["atoms"] for task in json.loads(listed.stdout)["tasks"].values())
     bins = [int(line.split()[1]) for line in reliability.splitlines() if re.match(r"^\.\d–", line)]
