@@ -119,8 +119,9 @@ def test_setup_with_hostile_names(tmp_path: Path) -> None:
     drive(scenario, tmp_path / "[red].db")
 
 
-def test_a_database_that_is_none_is_one_line_and_the_app_stays(tmp_path: Path) -> None:
-    database = tmp_path / "[red] no database.db"
+def test_a_database_that_is_none_is_one_line_and_the_app_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    database = Path("[red] no database.db")  # a row of 80 columns has no room for a long path and the reason
     database.write_bytes(b"\x1b]0;x\x07 not a database" * 100)
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:

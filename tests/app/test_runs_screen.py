@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input
 
@@ -31,8 +32,11 @@ def test_keys_right_after_opening_the_runs_are_no_filter(stored: Path) -> None:
     drive(scenario, stored)
 
 
-def test_runs_that_could_not_be_read_are_read_again(stored: Path, tmp_path: Path) -> None:
-    database = tmp_path / "other.db"
+def test_runs_that_could_not_be_read_are_read_again(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    database = Path("other.db")  # a row of 80 columns has no room for a long path and the reason
     database.write_text("no database")
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
