@@ -96,7 +96,7 @@ def evaluate(
 
 
 def _has_precision(text: str) -> bool:
-    return re.search(r"precision( ↑)? [.1]", text) is not None  # the arrow gives way to long intervals
+    return re.search(r"\bright [.1]\d* \[", text) is not None  # below the map, with its interval
 
 
 def _choose(terminal: TerminalDriver, samples: int) -> None:
