@@ -13,6 +13,7 @@ import typer
 from salt_tui.commands.computing import compute, display_named
 from salt_tui.commands.failures import DONE, say
 from salt_tui.commands.line_width import terminal_width
+from salt_tui.engine.engine import CACHE_MB
 from salt_tui.measure.interventions import measure_interventions
 from salt_tui.paths import database_path
 from salt_tui.reports.intervention_tables import interventions_lines
@@ -50,6 +51,7 @@ def _command(kind: StudyKind, common: Mapping[str, Any]) -> Callable[..., int]:
             options={option.name: values[option.name] for option in kind.options},
             context=values["context"],
             threads=values["threads"],
+            cache_mb=values["cache_mb"],
         )
         display = values["display"]
         if display == "app":
@@ -63,12 +65,16 @@ def _command(kind: StudyKind, common: Mapping[str, Any]) -> Callable[..., int]:
 
     context = Annotated[int | None, typer.Option("-c", help="Context per sequence, tokens; at least the run's.")]
     threads = Annotated[int | None, typer.Option("-t", help="Threads; default: as the run.")]
+    cache_mb = Annotated[
+        int, typer.Option("--cache-mb", help="Memory for prompts and answers that jobs share, MiB; changes no number.")
+    ]
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             parameter("run", common["run"]),
             *(parameter(option.name, _annotation(option), option.default) for option in kind.options),
             parameter("context", context, None),
             parameter("threads", threads, None),
+            parameter("cache_mb", cache_mb, CACHE_MB),
             parameter("database", common["database"], None),
             parameter("display", common["display"], None),
             parameter("json_output", common["json_output"], False),

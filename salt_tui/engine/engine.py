@@ -30,6 +30,10 @@ ALTERNATIVES = 20
 """How many of the most probable tokens every step reports (fewer when the vocabulary is smaller)."""
 
 
+CACHE_MB = 1024
+"""Main memory for beginnings that requests share, where nothing else is asked for, in 2**20 bytes."""
+
+
 # --- options ----------------------------------------------------------------------------------------------------
 
 
@@ -78,7 +82,7 @@ class ContextOptions:
     value_type: str
     check: Literal["none", "quick", "full"] = "quick"
     layers: tuple[int, ...] = ()
-    cache_mb: int = 1024
+    cache_mb: int = CACHE_MB
 
 
 @dataclass(frozen=True, slots=True)

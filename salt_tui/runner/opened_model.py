@@ -121,6 +121,7 @@ def context_options(
         key_type=options.key_type,
         value_type=options.value_type,
         check=check,
+        cache_mb=options.cache_mb,
     )
 
 

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from salt_tui.engine.engine import check_width
+from salt_tui.engine.engine import CACHE_MB, check_width
 from salt_tui.inputs.question_files import read_questions
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.similar_names import did_you_mean
@@ -43,6 +43,7 @@ class EngineOptions:
     flash_attention: Literal["auto", "on", "off"] = "auto"
     key_type: str = "f16"
     value_type: str = "f16"
+    cache_mb: int = CACHE_MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,7 @@ def check_engine_options(options: EngineOptions) -> None:
         most = THREADS_PER_PROCESSOR * (os.cpu_count() or 1)
         _require(1 <= options.threads <= most, f"-t {options.threads}: 1 to {most} on this machine")
     _require(options.batch >= 1, f"-b {options.batch}: at least 1")
+    _require(options.cache_mb >= 0, f"--cache-mb {options.cache_mb}: 0 or more")
     _require(
         1 <= options.micro_batch <= options.batch, f"-ub {options.micro_batch}: 1 to -b ({options.batch}); give both"
     )

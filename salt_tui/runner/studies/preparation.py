@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from salt_tui.engine.engine import Engine
+from salt_tui.engine.engine import CACHE_MB, Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
 from salt_tui.engine.requests import Aside, Forced, Free, Generate, Segment
 from salt_tui.paths import new_engine_log_path
@@ -90,6 +90,7 @@ class StudyRequest:
         options: of the kind; what is not there takes its default.
         context: ``-c``; None takes what is needed, at least the run's.
         threads: ``-t``; None takes the run's.
+        cache_mb: ``--cache-mb``, memory for beginnings that its jobs share; changes no number.
     """
 
     kind: str
@@ -97,6 +98,7 @@ class StudyRequest:
     options: Mapping[str, OptionValue]
     context: int | None = None
     threads: int | None = None
+    cache_mb: int = CACHE_MB
 
 
 def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path | None = None) -> ReadyWork:
@@ -130,7 +132,7 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
     if kind.computed_by == "no model":
         return _prepare_without_model(kind, options, subject, database, emit)
     with _engine_and_store(subject, database, log) as (store, engine, resolved):
-        loaded = _load_as_the_run(engine, resolved, subject, kind, request.threads, emit)
+        loaded = _load_as_the_run(engine, resolved, subject, kind, request.threads, request.cache_mb, emit)
         jobs = _jobs(kind, options, subject, loaded, database, emit, None if reused is None else reused.work)
         needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
         context = max(subject.plan.context, needed, request.context or 0)
@@ -187,7 +189,7 @@ def prepare_study_resume(
         store.reopen_generations(work)
         heartbeat = Heartbeat(store, work)
         wanted_threads = environment.threads if threads is None else threads
-        loaded = _load_as_the_run(engine, resolved, subject, kind, wanted_threads, emit, heartbeat.beat)
+        loaded = _load_as_the_run(engine, resolved, subject, kind, wanted_threads, CACHE_MB, emit, heartbeat.beat)
         jobs = _jobs(kind, plan.options, subject, loaded, database)
         model, provenance = _open_as_the_run(loaded, subject, jobs, plan.context)
         provenance = replace(provenance, warnings=study.record.warnings)
@@ -369,12 +371,14 @@ def _load_as_the_run(
     subject: _Subject,
     kind: StudyKind,
     threads: int | None,
+    cache_mb: int,
     emit: Emit,
     while_waiting: Callable[[], None] = lambda: None,
 ) -> _LoadedStudy:
     """Load the run's model, see that it is the same, and that it can do what the kind needs."""
     plan = subject.plan
     options = options_of(subject.environment, width=plan.width, context=plan.context, threads=threads)
+    options = replace(options, cache_mb=cache_mb)
     check_engine_options(options)
     title = f"a study of run {subject.stored.run}"
     again = load_again(engine, resolved, plan, options, title, emit, while_waiting)

@@ -213,6 +213,8 @@ def test_a_run_without_answers_and_a_context_below_the_runs_are_refused(model: P
     make_run(model, database)
     with pytest.raises(UsageError, match="-c 16: a study has at least the context of its run"):
         prepare_study(StudyRequest("samples", "1", {}, context=16), database, lambda event: None)
+    with pytest.raises(UsageError, match="--cache-mb -1: 0 or more"):
+        prepare_study(StudyRequest("samples", "1", {}, cache_mb=-1), database, lambda event: None)
     with sqlite3.connect(database) as connection:
         connection.execute("DELETE FROM generation")
     with pytest.raises(UsageError, match="run 1 has no finished answer"):
