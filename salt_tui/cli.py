@@ -539,6 +539,32 @@ def calibrate(
 
 
 @app.command()
+def probe(
+    run: Annotated[
+        str, typer.Argument(metavar="[RUN|RUN.K|latest]", help="A run, or its study of activations.")
+    ] = "latest",
+    unit: Annotated[UnitChoice, typer.Option("--unit", help="generation, line or atom.")] = UnitChoice.GENERATION,
+    own: Annotated[
+        bool, typer.Option("--own", help="Read the tokens' own states, not those that produced them.")
+    ] = False,
+    save: Annotated[Path | None, typer.Option("--save", help="Keep the best layer's probe in a file.")] = None,
+    apply: Annotated[Path | None, typer.Option("--apply", help="Store what a kept probe says about the run.")] = None,
+    name: Annotated[str, typer.Option("--name", help="With --apply: name of the signal.")] = "probe",
+    database: Database = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Train probes on a run's activations: does the model hold whether it is right?"""
+    from salt_tui.commands.probe import apply_probe, print_probes
+
+    if apply is not None:
+        if save is not None or own or json_output:
+            raise typer.BadParameter("--apply reads what the probe was trained on: leave --save, --own and --json out")
+        return apply_probe(run, database, apply, name)
+    positions = "own" if own else "producing"
+    return print_probes(run, database, unit.value, positions, save=save, json_output=json_output)
+
+
+@app.command()
 def policy(
     run: Annotated[str, typer.Argument(metavar="[RUN|latest]", help="Number of the run.")] = "latest",
     risk: Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from scoring.smooth_calibration_error import smooth_calibration_error
 TREES = 1000
 DEEPEST = 20
 FEATURES_A_SPLIT = 10
+THREADS = 2
 
 HISTOGRAM_BINS = 25
 NARROWEST = 0.001
@@ -53,6 +55,17 @@ def fit_forest(features: FloatArray, correct: NDArray[np.bool_], settings: Fores
     if correct.all() or not correct.any():
         only = float(correct.all())
         return lambda others: np.full(len(others), only)
+    forest = grow_forest(features, correct, settings)
+
+    def predict(others: FloatArray) -> FloatArray:
+        shares: FloatArray = np.asarray(forest.predict_proba(others), dtype=np.float64)[:, 1]
+        return shares
+
+    return predict
+
+
+def grow_forest(features: FloatArray, correct: NDArray[np.bool_], settings: ForestSettings) -> Any:
+    """Return scikit-learn's forest, grown on two threads; both classes must be there."""
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(
@@ -60,14 +73,10 @@ def fit_forest(features: FloatArray, correct: NDArray[np.bool_], settings: Fores
         max_depth=DEEPEST,
         max_features=min(FEATURES_A_SPLIT, features.shape[1]),
         random_state=settings.seed,
-        n_jobs=1,  # the order in which threads add up trees would change the last digits
+        n_jobs=THREADS,
     ).fit(features, correct)
-
-    def predict(others: FloatArray) -> FloatArray:
-        shares: FloatArray = np.asarray(forest.predict_proba(others), dtype=np.float64)[:, 1]
-        return shares
-
-    return predict
+    forest.n_jobs = 1  # the order in which threads add up the trees' shares would change the last digits
+    return forest
 
 
 def fit_histogram_regression(probability: FloatArray, correct: NDArray[np.bool_]) -> Predict:

@@ -100,14 +100,35 @@ def fit_components(pools: Pools, count: int) -> Components:
     Raises:
         ValueError: for fewer than two units or no component.
     """
-    from sklearn.decomposition import PCA
-
     units, width = pools.shape[1:]
     kept = min(count, units - 1, width)
     if kept < 1:
         raise ValueError(f"principal components need two units and a positive number, not {units} and {count}")
-    fitted = [PCA(kept, svd_solver="full").fit(np.asarray(pool, dtype=np.float64)) for pool in pools]
-    return Components(np.stack([one.mean_ for one in fitted]), np.stack([one.components_ for one in fitted]))
+    centres = np.asarray(pools.mean(axis=1, dtype=np.float64))
+    return Components(centres, np.stack([_directions(pool, kept) for pool in pools]))
+
+
+def _directions(pool: NDArray[np.floating], kept: int) -> FloatArray:
+    """Return the first principal directions of one layer, shape ``(kept, width)``, the largest entry of each positive.
+
+    The eigenvectors of the smaller of the two products of the centred units: 20 of 576 take 0.07 s for 1,600 units,
+    where a full singular value decomposition takes 2 s.
+    """
+    from scipy.linalg import eigh
+
+    centred = np.asarray(pool, dtype=np.float64) - pool.mean(axis=0, dtype=np.float64)
+    units, width = centred.shape
+    wide = width > units
+    product = centred @ centred.T if wide else centred.T @ centred
+    size = len(product)
+    _, vectors = eigh(product, subset_by_index=(size - kept, size - 1))
+    found: FloatArray = vectors[:, ::-1].T
+    if wide:
+        found = found @ centred
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        found = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0.0)
+    largest = found[np.arange(kept), np.abs(found).argmax(axis=1)]
+    return found * np.where(largest < 0.0, -1.0, 1.0)[:, None]
 
 
 def intrinsic_dimensions(pools: Pools, layers: Sequence[int]) -> tuple[IntrinsicDimension, ...]:

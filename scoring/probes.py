@@ -34,8 +34,14 @@ COMPONENT_COUNTS = (10, 20)
 THIRDS = ("early", "middle", "late")
 BASELINES = ("none", "hre", "nwkr", "platt", "isotonic", "beta")
 PROBE_METRICS = ("smooth_ece", "euro_auc_low", "euro_auc_medium", "euro_auc_high", "euro_auc")
+RANKED = (*PROBE_METRICS, "auroc")
 SAMPLE_SIZES = (25, 50, 100, 200, 400, 700, 1000)
 SAMPLE_DRAWS = 20
+SEARCH_FOLDS = 3
+"""Inner folds in which layers are compared: with five, comparing 30 layers took half of all the time."""
+
+Progress = Callable[[str], None]
+"""Told what is computed next, in a few words."""
 
 Fit = Callable[[IntArray], Callable[[IntArray], FloatArray]]
 """From rows to train on to a function that gives confidences of other rows."""
@@ -80,6 +86,25 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class UnseenTask:
+    """How well a forest on one layer does on a task that it was not trained on.
+
+    Attributes:
+        task: its number.
+        units: number of its units.
+        metrics: of `PROBE_METRICS`, and ``auroc``, trained on the other tasks.
+        inside: the same out of fold, trained on this task and the others.
+        raw: the same of the joint probability.
+    """
+
+    task: int
+    units: int
+    metrics: Mapping[str, Value]
+    inside: Mapping[str, Value]
+    raw: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
 class SampleSize:
     """How well an estimator does that was trained on so many answers (ACUTE figure 5).
 
@@ -92,6 +117,10 @@ class SampleSize:
     answers: int
     means: Mapping[str, Value]
     deviations: Mapping[str, Value]
+
+
+def silent(text: str) -> None:
+    """Tell nobody."""
 
 
 def baseline_estimates(units: ProbeUnits, generator: np.random.Generator) -> dict[str, Estimate]:
@@ -113,6 +142,7 @@ def probe_estimates(
     settings: ForestSettings = FULL,
     search: ForestSettings = SEARCH,
     maps: Sequence[str] = (),
+    progress: Progress = silent,
 ) -> dict[str, Estimate]:
     """Return the forests, out of fold: the best layer of each third, similarities, ten and twenty components a layer.
 
@@ -124,39 +154,94 @@ def probe_estimates(
         generator: draws folds and the units that layers are compared on.
         settings: of the forests that are reported.
         search: of those by which layers are compared.
-        maps: calibration maps to apply after each, fitted on inner out-of-fold scores; named ``pca10 + platt``.
+        maps: calibration maps to apply after each, fitted on inner out-of-fold scores of forests of the size by which
+            layers are compared; named ``pca10 + platt``.
+        progress: told what is computed next.
     """
     fold = _folds(units.problem, generator)
     found: dict[str, Estimate] = {}
+    codes = [int(code) for code in np.unique(fold)]
     for third in THIRDS:
         numbers = [place for place, layer in enumerate(units.layers) if depth_third(layer, units.depth) == third]
         if not numbers:
             continue
-        chosen: dict[int, int] = {
-            int(code): _best_layer(units, np.flatnonzero(fold != code), numbers, search, generator)
-            for code in np.unique(fold)
+        chosen: dict[int, int] = {}
+        for number, code in enumerate(codes):
+            progress(f"the best {third} layer, fold {number + 1} of {len(codes)}")
+            chosen[code] = _best_layer(units, np.flatnonzero(fold != code), numbers, search, generator)
+        fits = {
+            code: (_pool_fit(units, place, settings), _pool_fit(units, place, search)) for code, place in chosen.items()
         }
-        by_fold = {code: _pool_fit(units, place, settings) for code, place in chosen.items()}
+        progress(f"forests on the {third} layer")
         layers = tuple(units.layers[place] for place in chosen.values())
-        _add(found, units, f"act {third}", by_fold, fold, layers, maps, generator)
-    others: dict[str, Fit] = {}
+        _add(found, units, f"act {third}", fits, fold, layers, maps, generator)
+    others: dict[str, tuple[Fit, Fit]] = {}
     if len(units.layers) > 1:
-        others["cosine"] = _fixed_fit(units, cosine_features(units.pools), settings)
-    others |= {f"pca{count}": _component_fit(units, count, settings) for count in COMPONENT_COUNTS}
-    for name, fit in others.items():
-        _add(found, units, name, dict.fromkeys(np.unique(fold).tolist(), fit), fold, (), maps, generator)
+        features = cosine_features(units.pools)
+        others["cosine"] = _fixed_fit(units, features, settings), _fixed_fit(units, features, search)
+    for count in COMPONENT_COUNTS:
+        others[f"pca{count}"] = _component_fit(units, count, settings), _component_fit(units, count, search)
+    for name, pair in others.items():
+        progress(f"forests on {name}")
+        _add(found, units, name, dict.fromkeys(codes, pair), fold, (), maps, generator)
     return found
 
 
 def layer_metrics(
-    units: ProbeUnits, generator: np.random.Generator, settings: ForestSettings = SEARCH
+    units: ProbeUnits,
+    generator: np.random.Generator,
+    settings: ForestSettings = SEARCH,
+    progress: Progress = silent,
 ) -> dict[int, Mapping[str, Value]]:
     """Return `PROBE_METRICS` of a forest on each single layer, out of fold (ACUTE figure 6); 100 trees by default."""
     fold = _folds(units.problem, generator)
-    return {
-        layer: _estimate(units, str(layer), _out_of_fold(_pool_fit(units, place, settings), fold)).metrics
-        for place, layer in enumerate(units.layers)
-    }
+    found: dict[int, Mapping[str, Value]] = {}
+    for place, layer in enumerate(units.layers):
+        progress(f"layer {layer}")
+        found[layer] = _metrics(_out_of_fold(_pool_fit(units, place, settings), fold), units.correct)
+    return found
+
+
+def best_place(
+    units: ProbeUnits, generator: np.random.Generator, settings: ForestSettings = SEARCH, progress: Progress = silent
+) -> int:
+    """Return the place of the layer on which a forest has the largest EURO area in inner folds of all units."""
+    progress("the best layer of all")
+    return _best_layer(units, np.arange(units.correct.size), range(len(units.layers)), settings, generator)
+
+
+def across_tasks(
+    units: ProbeUnits,
+    task: IntArray,
+    place: int,
+    generator: np.random.Generator,
+    settings: ForestSettings = SEARCH,
+    progress: Progress = silent,
+) -> tuple[UnseenTask, ...]:
+    """Return how a forest on one layer carries to each task, trained on all others; none for a single task.
+
+    Args:
+        units: of several tasks.
+        task: number of the task of each unit, shape ``(n,)``.
+        place: place of the layer in ``units.layers``.
+        generator: draws the folds of the comparison.
+        settings: of the forests; 100 trees by default.
+        progress: told what is computed next.
+    """
+    tasks = np.unique(task)
+    if tasks.size < 2:
+        return ()
+    fit = _pool_fit(units, place, settings)
+    inside = _out_of_fold(fit, _folds(units.problem, generator))
+    found: list[UnseenTask] = []
+    for code in tasks:
+        progress(f"a task that was not seen, {len(found) + 1} of {tasks.size}")
+        own = np.flatnonzero(task == code)
+        confidence = fit(np.flatnonzero(task != code))(own)
+        correct = units.correct[own]
+        columns = (confidence, inside[own], units.probability[own])
+        found.append(UnseenTask(int(code), own.size, *(_metrics(column, correct, RANKED) for column in columns)))
+    return tuple(found)
 
 
 def sample_complexity(
@@ -167,6 +252,7 @@ def sample_complexity(
     sizes: Sequence[int] = SAMPLE_SIZES,
     draws: int = SAMPLE_DRAWS,
     settings: ForestSettings = SEARCH,
+    progress: Progress = silent,
 ) -> tuple[SampleSize, ...]:
     """Return how a forest on one layer does that was trained on n answers of the training folds (ACUTE figure 5).
 
@@ -177,12 +263,14 @@ def sample_complexity(
         sizes: numbers of answers n.
         draws: per size; each is judged on one held-out fold, taken in turn.
         settings: of the forests; 100 trees by default.
+        progress: told what is computed next.
     """
     fold = _folds(units.problem, generator)
     codes = np.unique(fold)
     fit = _pool_fit(units, place, settings)
     found = []
     for size in sizes:
+        progress(f"training on {size} answers")
         values: dict[str, list[float]] = {name: [] for name in PROBE_METRICS}
         for draw in range(draws):
             code = codes[draw % codes.size]
@@ -205,16 +293,16 @@ def _add(
     found: dict[str, Estimate],
     units: ProbeUnits,
     name: str,
-    fits: Mapping[int, Fit],
+    fits: Mapping[int, tuple[Fit, Fit]],
     fold: IntArray,
     layers: tuple[int, ...],
     maps: Sequence[str],
     generator: np.random.Generator,
 ) -> None:
-    """Add an estimator and its calibrated versions."""
+    """Add an estimator and its calibrated versions; of the two fits of a fold the second gives scores for the maps."""
     confidence = np.zeros(fold.size)
     mapped = {method: np.full(fold.size, np.nan) for method in maps}
-    for code, fit in fits.items():
+    for code, (fit, inner_fit) in fits.items():
         train, test = np.flatnonzero(fold != code), np.flatnonzero(fold == code)
         confidence[test] = fit(train)(test)
         if not maps:
@@ -223,7 +311,7 @@ def _add(
         scores = np.zeros(train.size)
         for part in np.unique(inner):
             held = inner == part
-            scores[held] = fit(train[~held])(train[held])
+            scores[held] = inner_fit(train[~held])(train[held])
         for method in maps:
             fitted = calibrator(method).fit(scores, units.correct[train])
             if not isinstance(fitted, Unfitted):
@@ -238,11 +326,13 @@ def _estimate(units: ProbeUnits, name: str, confidence: FloatArray, layers: tupl
     return Estimate(name, confidence, layers, _metrics(confidence, units.correct))
 
 
-def _metrics(confidence: FloatArray, correct: NDArray[np.bool_]) -> dict[str, Value]:
-    return evaluate_units(ScoredUnits.from_columns(confidence, correct), PROBE_METRICS)
+def _metrics(
+    confidence: FloatArray, correct: NDArray[np.bool_], names: Sequence[str] = PROBE_METRICS
+) -> dict[str, Value]:
+    return evaluate_units(ScoredUnits.from_columns(confidence, correct), names)
 
 
-def _folds(problem: IntArray, generator: np.random.Generator) -> IntArray:
+def _folds(problem: IntArray, generator: np.random.Generator, most: int = FOLDS) -> IntArray:
     """Return the fold of each unit; units of a problem share one.
 
     Raises:
@@ -252,7 +342,7 @@ def _folds(problem: IntArray, generator: np.random.Generator) -> IntArray:
     if problems.size < 2:
         raise ValueError(TOO_FEW_GENERATIONS.replace("generations", "problems"))
     of_problem = np.empty(problems.size, dtype=np.int64)
-    of_problem[generator.permutation(problems.size)] = np.arange(problems.size) % min(FOLDS, problems.size)
+    of_problem[generator.permutation(problems.size)] = np.arange(problems.size) % min(most, problems.size)
     return of_problem[owner]
 
 
@@ -316,7 +406,7 @@ def _best_layer(
     rows = np.sort(generator.permutation(train)[:MOST_SEARCH_UNITS])
     if np.unique(units.problem[rows]).size < 2:
         return places[0]
-    inner = _folds(units.problem[rows], generator)
+    inner = _folds(units.problem[rows], generator, SEARCH_FOLDS)
     best, highest = places[0], -1.0
     for place in places:
         fit = _pool_fit(units, place, search)

@@ -46,6 +46,7 @@ _OF_TOKENS = "our reading of what other tools offer"
 _TOKENS, _SAMPLES = "the stored tokens of a unit", "`salt-tui study samples`"
 _OURS, _COMBINE = "our reading", "`salt-tui study combine`"
 _VERBALISED = "`salt-tui study verbalised`"
+_PROBE = "`salt-tui probe RUN --apply`"
 _P_TRUE = "p(True) / (p(True) + p(False)) of the model's own label"
 _CONSISTENCY = "self-consistency, Wang et al. 2023"
 
@@ -74,6 +75,7 @@ SIGNALS: dict[str, Signal] = {
             _TOKENS,
         ),
         Signal("first_token_probability", "p of the first token", True, 0.0, 1.0, False, _OF_TOKENS, _TOKENS),
+        Signal("probe", "share of trees that call the unit right", True, 0.0, 1.0, False, "ACUTE section 3", _PROBE),
         Signal("agreement", "share of samples with the same unit", True, 0.0, 1.0, True, _CONSISTENCY, _SAMPLES),
         Signal(
             "agreement_aligned",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 
+from scoring.forest_arrays import ForestArrays, ForestError
 from scoring.metrics import evaluate_metrics
 from scoring.probe_estimators import (
     ForestSettings,
@@ -18,6 +20,7 @@ from scoring.probes import (
     PROBE_METRICS,
     Estimate,
     ProbeUnits,
+    across_tasks,
     baseline_estimates,
     layer_metrics,
     probe_estimates,
@@ -186,3 +189,37 @@ def test_single_layers_are_measured_out_of_fold() -> None:
     assert max(areas, key=lambda layer: areas[layer] or 0.0) == 2
     with pytest.raises(ValueError, match="two problems"):
         layer_metrics(units_with(1, problems=1), np.random.default_rng(11), FEW)
+
+
+def test_a_forest_of_arrays_is_scikit_learns() -> None:
+    draw = np.random.default_rng(12)
+    features = draw.normal(size=(120, 7))
+    correct = features[:, 0] + draw.normal(size=120) > 0
+    others = draw.normal(size=(50, 7))
+    expected = fit_forest(features, correct, FEW)(others)
+    assert ForestArrays.grown(features, correct, FEW).predict(others) == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ForestError, match="right and wrong"):
+        ForestArrays.grown(features, np.ones(120, dtype=bool), FEW)
+
+
+def test_components_are_scikit_learns_with_more_units_than_numbers_and_with_fewer() -> None:
+    draw = np.random.default_rng(13)
+    for shape in ((2, 40, 9), (2, 8, 30)):
+        pools = draw.normal(size=shape)
+        directions = fit_components(pools, 5).directions
+        for pool, found in zip(pools, directions, strict=True):
+            expected = PCA(5, svd_solver="full").fit(pool).components_
+            assert np.abs(np.einsum("ij,ij->i", found, expected)) == pytest.approx(np.ones(5))
+
+
+def test_a_direction_that_one_task_lacks_does_not_carry_to_it() -> None:
+    units = units_with(2, problems=90)
+    task = np.arange(units.correct.size) % 3
+    alone = task == 2
+    units.pools[2, alone, :3] = np.random.default_rng(14).normal(size=(int(alone.sum()), 3))
+    found = across_tasks(units, task, 2, np.random.default_rng(15), FEW)
+    areas = [one.metrics["auroc"].value or 0.0 for one in found]
+    assert min(areas[:2]) > 0.8
+    assert areas[2] < 0.7
+    assert [one.units for one in found] == [60, 60, 60]
+    assert across_tasks(units, np.zeros(units.correct.size, dtype=np.int64), 2, np.random.default_rng(1), FEW) == ()
