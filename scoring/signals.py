@@ -45,10 +45,14 @@ class Signal:
 _OF_TOKENS = "our reading of what other tools offer"
 _TOKENS, _SAMPLES = "the stored tokens of a unit", "`salt-tui study samples`"
 _OURS, _COMBINE = "our reading", "`salt-tui study combine`"
+_SECOND_MODEL = "`salt-tui study second-model`"
 _VERBALISED = "`salt-tui study verbalised`"
 _PROBE = "`salt-tui probe RUN --apply`"
 _P_TRUE = "p(True) / (p(True) + p(False)) of the model's own label"
 _CONSISTENCY = "self-consistency, Wang et al. 2023"
+
+SECOND: dict[str, str] = {f"second_{name}": name for name in CONFIDENCE_FUNCTIONS}
+"""What a second model would have been sure of: the signal, and the confidence function that it is."""
 
 SIGNALS: dict[str, Signal] = {
     entry.name: entry
@@ -151,6 +155,29 @@ SIGNALS: dict[str, Signal] = {
             False,
             "calibration guide",
             "a run of problems with choices",
+        ),
+        Signal(
+            "kl_lower_bound",
+            "Σ p log(p / q) of a token over the stored alternatives and the rest as one",
+            False,
+            0.0,
+            math.inf,
+            True,
+            _OURS,
+            _SECOND_MODEL,
+        ),
+        *(
+            Signal(
+                name,
+                f"{CONFIDENCE_FUNCTIONS[function].formula}, by the second model",
+                CONFIDENCE_FUNCTIONS[function].higher_is_confident,
+                CONFIDENCE_FUNCTIONS[function].minimum,
+                CONFIDENCE_FUNCTIONS[function].maximum,
+                CONFIDENCE_FUNCTIONS[function].needs_calibration,
+                _OURS,
+                _SECOND_MODEL,
+            )
+            for name, function in SECOND.items()
         ),
     )
 }

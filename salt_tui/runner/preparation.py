@@ -138,7 +138,7 @@ def _prepare(
     # Hash and exactness check took their time: the last event at which a stop leaves nothing behind.
     emit(ModelLoading(resolved.name, 1.0))
     run = store.create_run(
-        _model_record(resolved, info, plan.model_sha256),
+        model_record(resolved, info, plan.model_sha256),
         model.vocabulary,
         _run_record(plan, environment, warnings),
         [problem for task in drawn for problem in task.problems],
@@ -240,7 +240,8 @@ def _exactness_warnings(environment: Environment) -> tuple[str, ...]:
     return (f"not exact: here, scheduling changes logits by up to {worst:.2g}; a resumed run may differ",)
 
 
-def _model_record(resolved: ResolvedModel, info: ModelInfo, sha256: str) -> ModelRecord:
+def model_record(resolved: ResolvedModel, info: ModelInfo, sha256: str) -> ModelRecord:
+    """Return a loaded model as it is stored."""
     return ModelRecord(
         identity=sha256,
         sha256=sha256,

@@ -76,6 +76,13 @@ class GenerationQueries(Reader):
             return None
         return self._place(what).read("prompt_tokens", row[0], _token_ids)
 
+    def vocabulary(self, run: int) -> tuple[bytes, ...]:
+        """Return the bytes of each token id of a run's model, in order of id; empty where the engine gave none."""
+        rows = self._rows(
+            "SELECT bytes FROM vocabulary WHERE model = (SELECT model FROM run WHERE id = ?) ORDER BY id", (run,)
+        )
+        return tuple(row[0] for row in rows)
+
     def units(self, generation: int, kind: UnitKind | None = None) -> list[UnitRecord]:
         """Return the units of a generation, of one kind or of all, ordered by kind and index."""
         rows = self._rows(

@@ -17,7 +17,7 @@ from salt_tui.store.records import StudyKind as KindName
 from salt_tui.store.results import StoredStudy
 from salt_tui.usage_error import UsageError
 
-Computer: TypeAlias = Literal["the run's model", "no model"]
+Computer: TypeAlias = Literal["the run's model", "another model", "no model"]
 
 Capability: TypeAlias = Literal["statistics", "activations", "vocabulary", "forced", "cut"]
 
@@ -106,7 +106,8 @@ class StudyKind:
         reused: a run has one such study, to which each request adds jobs; its options are those of a request and stand
             in no plan.
         announce: one line that says before anything is computed what the jobs will cost.
-        computed_by: what computes the jobs; without a model there are none, and the signals are all there is.
+        computed_by: what computes the jobs.  Another model is named by the option ``model`` and has the vocabulary of
+            the run's; without a model there are no jobs, and the signals are all there is.
     """
 
     name: KindName

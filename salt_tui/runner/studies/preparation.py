@@ -18,15 +18,14 @@ from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Emit, Job
 from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.opened_model import OpenedModel, open_model
-from salt_tui.runner.plan import Environment, RunPlan, canonical_json, content_hash
-from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.runner.plan import Environment, canonical_json, content_hash
+from salt_tui.runner.preparation import model_record
 from salt_tui.runner.provenance import Provenance
-from salt_tui.runner.request import EngineOptions, check_engine_options
+from salt_tui.runner.request import EngineOptions, check_engine_options, read_gpu_layers
 from salt_tui.runner.resumption import check_environment, environment_differences
 from salt_tui.runner.stored_model import LoadedAgain, load_again, options_of
 from salt_tui.runner.studies.kind import StudyKind, StudySetting
 from salt_tui.runner.studies.plan import (
-    CoveredAnswer,
     Options,
     OptionValue,
     StudyPlan,
@@ -34,38 +33,18 @@ from salt_tui.runner.studies.plan import (
     positions_by_task,
 )
 from salt_tui.runner.studies.registry import study_kind
-from salt_tui.store.queries import Queries, open_queries
+from salt_tui.runner.studies.second_model_loading import (
+    find_second_model,
+    load_second_model,
+    refuse_another_vocabulary,
+)
+from salt_tui.runner.studies.subject import Subject, still_covered
+from salt_tui.store.queries import open_queries
 from salt_tui.store.records import StudyRecord, Work
-from salt_tui.store.results import StoredRun, StoredStudy
+from salt_tui.store.results import StoredStudy
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.store.stored_values import Place
 from salt_tui.usage_error import UsageError
-from scoring.answer_status import LEFT_OUT
-
-
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """The run that a study is about, with the answers that it covers."""
-
-    stored: StoredRun
-    plan: RunPlan
-    environment: Environment
-    model: ResolvedModel
-    answers: tuple[CoveredAnswer, ...]
-
-    @classmethod
-    def read(cls, queries: Queries, run: int) -> _Subject:
-        """Read a run with its finished answers."""
-        stored = queries.run_record(run)
-        place = Place(queries.path, f"run {run}")
-        plan = place.read("plan", stored.record.plan, RunPlan.from_json)
-        return cls(
-            stored=stored,
-            plan=plan,
-            environment=place.read("environment", stored.record.environment, Environment.from_json),
-            model=place.read("model_entry", stored.model.entry, ResolvedModel.from_json),
-            answers=covered_answers(queries, run, plan),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +52,7 @@ class _OpenStudy:
     """A study whose model is open, with all its jobs."""
 
     kind: StudyKind
-    subject: _Subject
+    subject: Subject
     store: Store
     model: OpenedModel
     provenance: Provenance
@@ -120,7 +99,7 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
     kind = study_kind(request.kind)
     options = kind.complete(request.options)
     with open_queries(database) as queries:
-        subject = _Subject.read(queries, queries.find_run(request.run))
+        subject = Subject.read(queries, queries.find_run(request.run))
         known = [study.work for study in queries.studies(subject.stored.run) if study.kind == kind.name and kind.reused]
         reused = queries.study_record(known[0]) if known else None
     run, answers = subject.stored.run, subject.answers
@@ -131,8 +110,12 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
         raise UsageError(f"-c {request.context}: a study has at least the context of its run, {least} tokens")
     if kind.computed_by == "no model":
         return _prepare_without_model(kind, options, subject, database, emit)
-    with _engine_and_store(subject, database, log) as (store, engine, resolved):
-        loaded = _load_as_the_run(engine, resolved, subject, kind, request.threads, request.cache_mb, emit)
+    with _engine_and_store(_computing(kind, options, subject, None, database), database, log) as (
+        store,
+        engine,
+        resolved,
+    ):
+        loaded = _load(engine, resolved, subject, kind, request.threads, request.cache_mb, None, emit)
         jobs = _jobs(kind, options, subject, loaded, database, emit, None if reused is None else reused.work)
         needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
         context = max(subject.plan.context, needed, request.context or 0)
@@ -141,7 +124,7 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
         # The last event at which a stop leaves nothing behind.
         emit(ModelLoading(resolved.name, 1.0))
         if reused is None:
-            work = store.create_study(run, _record(plan, kind, provenance, model))
+            work = store.create_study(run, _record(plan, kind, provenance, model, resolved), model.vocabulary)
             store.claim(work)
         else:
             work = reused.work
@@ -180,16 +163,20 @@ def prepare_study_resume(
     kind = study_kind(plan.kind)
     environment = Place(database, work.title).read("environment", study.record.environment, Environment.from_json)
     with open_queries(database) as queries:
-        subject = _Subject.read(queries, work.run)
-    subject = replace(subject, answers=_still_covered(work, plan, subject.answers))
+        subject = Subject.read(queries, work.run)
+    subject = replace(subject, answers=still_covered(work, plan, subject.answers))
     if kind.computed_by == "no model":
         return _resume_without_model(work, plan, kind, subject, database, emit)
-    with _engine_and_store(subject, database, log) as (store, engine, resolved):
+    with _engine_and_store(_computing(kind, plan.options, subject, study, database), database, log) as (
+        store,
+        engine,
+        resolved,
+    ):
         store.claim(work)
         store.reopen_generations(work)
         heartbeat = Heartbeat(store, work)
         wanted_threads = environment.threads if threads is None else threads
-        loaded = _load_as_the_run(engine, resolved, subject, kind, wanted_threads, CACHE_MB, emit, heartbeat.beat)
+        loaded = _load(engine, resolved, subject, kind, wanted_threads, CACHE_MB, study, emit, heartbeat.beat)
         jobs = _jobs(kind, plan.options, subject, loaded, database)
         model, provenance = _open_as_the_run(loaded, subject, jobs, plan.context)
         provenance = replace(provenance, warnings=study.record.warnings)
@@ -198,7 +185,7 @@ def prepare_study_resume(
 
 
 def _prepare_without_model(
-    kind: StudyKind, options: Options, subject: _Subject, database: Path, emit: Emit
+    kind: StudyKind, options: Options, subject: Subject, database: Path, emit: Emit
 ) -> ReadyWork:
     """Store a study that only puts together what is stored; its numbers rest on the run's environment."""
     plan = _plan(kind, options, subject, 0, subject.plan.context)
@@ -225,7 +212,7 @@ def _prepare_without_model(
 
 
 def _resume_without_model(
-    work: Work, plan: StudyPlan, kind: StudyKind, subject: _Subject, database: Path, emit: Emit
+    work: Work, plan: StudyPlan, kind: StudyKind, subject: Subject, database: Path, emit: Emit
 ) -> ReadyWork:
     store = open_store(database)
     try:
@@ -238,7 +225,7 @@ def _resume_without_model(
 
 
 def _ready_without_model(
-    work: Work, plan: StudyPlan, kind: StudyKind, subject: _Subject, store: Store, database: Path, emit: Emit
+    work: Work, plan: StudyPlan, kind: StudyKind, subject: Subject, store: Store, database: Path, emit: Emit
 ) -> ReadyWork:
     emit(
         RunStarted(
@@ -266,7 +253,7 @@ def _ready_without_model(
     )
 
 
-def _plan(kind: StudyKind, options: Options, subject: _Subject, jobs: int, context: int) -> StudyPlan:
+def _plan(kind: StudyKind, options: Options, subject: Subject, jobs: int, context: int) -> StudyPlan:
     return StudyPlan(
         kind=kind.name,
         run_plan_hash=subject.stored.record.plan_hash,
@@ -288,39 +275,6 @@ def read_study_plan(database: Path, study: StoredStudy) -> StudyPlan:
     return Place(database, study.work.title).read("plan", study.record.plan, StudyPlan.from_json)
 
 
-def covered_answers(queries: Queries, run: int, plan: RunPlan) -> tuple[CoveredAnswer, ...]:
-    """Return the finished answers of a run that count, in the order of its plan."""
-    limits = {task.task: task.max_tokens for task in plan.tasks}
-    covered = []
-    for answer in queries.answers(run):
-        if answer.generation is None or answer.reply is None or answer.answer_status in {None, *LEFT_OUT}:
-            continue
-        prompt = queries.prompt(answer.generation)
-        if prompt is None:
-            continue  # an engine that gives no ids; kinds that need none do not ask for the prompt
-        covered.append(
-            CoveredAnswer(
-                generation=answer.generation,
-                problem_id=answer.problem_id,
-                problem=answer.problem,
-                prompt=EncodedProblem(prompt, answer.preamble or 0),
-                reply=answer.reply,
-                tokens=answer.tokens,
-                max_tokens=limits[answer.problem.task],
-            )
-        )
-    return tuple(covered)
-
-
-def _still_covered(work: Work, plan: StudyPlan, answers: Sequence[CoveredAnswer]) -> tuple[CoveredAnswer, ...]:
-    covered = tuple(
-        answer for answer in answers if answer.problem.position in plan.answers.get(answer.problem.task, ())
-    )
-    if hash_of_answers(covered) != plan.answers_hash:
-        raise UsageError(f"{work.title} cannot be resumed: the answers that it is about are no longer the same")
-    return covered
-
-
 def tokens_of(request: Generate) -> int:
     """Return how many tokens of context a request can take at most, prompt included."""
     return len(request.prompt) + sum(map(_tokens_of_segment, request.segments))
@@ -334,12 +288,21 @@ def _tokens_of_segment(segment: Segment) -> int:
     return len(segment.tokens) if isinstance(segment, Forced) else max(map(len, segment.options))
 
 
+def _computing(
+    kind: StudyKind, options: Options, subject: Subject, study: StoredStudy | None, database: Path
+) -> ResolvedModel:
+    """Return the model that computes a study."""
+    if kind.computed_by == "another model":
+        with open_queries(database) as queries:
+            return find_second_model(str(options["model"]), study, queries)
+    return resolve_stored(subject.model)
+
+
 @contextlib.contextmanager
 def _engine_and_store(
-    subject: _Subject, database: Path, log: Path | None
+    resolved: ResolvedModel, database: Path, log: Path | None
 ) -> Iterator[tuple[Store, Engine, ResolvedModel]]:
     """Open the store and start the engine; end both when the body fails."""
-    resolved = resolve_stored(subject.model)
     store = open_store(database)
     try:
         engine = open_engine(resolved, log or new_engine_log_path())
@@ -357,7 +320,7 @@ def _engine_and_store(
 
 @dataclass(frozen=True, slots=True)
 class _LoadedStudy:
-    """The run's model, loaded for a study, and how to open it."""
+    """The model that computes a study, loaded, and how to open it."""
 
     name: str
     engine: Engine
@@ -365,22 +328,29 @@ class _LoadedStudy:
     again: LoadedAgain
 
 
-def _load_as_the_run(
+def _load(
     engine: Engine,
     resolved: ResolvedModel,
-    subject: _Subject,
+    subject: Subject,
     kind: StudyKind,
     threads: int | None,
     cache_mb: int,
+    study: StoredStudy | None,
     emit: Emit,
     while_waiting: Callable[[], None] = lambda: None,
 ) -> _LoadedStudy:
-    """Load the run's model, see that it is the same, and that it can do what the kind needs."""
+    """Load the model of a new study, or of a stored one; see that it is the same and can do what the kind needs."""
     plan = subject.plan
     options = options_of(subject.environment, width=plan.width, context=plan.context, threads=threads)
     options = replace(options, cache_mb=cache_mb)
     check_engine_options(options)
     title = f"a study of run {subject.stored.run}"
+    if kind.computed_by == "another model":
+        # As many layers as were asked for: as many as the run had would be a guess for another file.
+        options = replace(options, gpu_layers=read_gpu_layers(subject.environment.requested_gpu_layers))
+        loaded = load_second_model(engine, resolved, plan, options, study, emit, while_waiting)
+        kind.refuse_engine(loaded.info.capabilities)
+        return _LoadedStudy(resolved.name, engine, options, loaded)
     again = load_again(engine, resolved, plan, options, title, emit, while_waiting)
     if again.info.template != plan.template:
         raise UsageError(f"{title} is not possible: the chat template of {resolved.name} is another than it was")
@@ -391,7 +361,7 @@ def _load_as_the_run(
 def _jobs(
     kind: StudyKind,
     options: Options,
-    subject: _Subject,
+    subject: Subject,
     loaded: _LoadedStudy,
     database: Path,
     announce: Emit | None = None,
@@ -401,6 +371,8 @@ def _jobs(
     engine, info = loaded.engine, loaded.again.info
     reading = ReplyReading(engine.vocabulary(), info.thinking_open)
     with open_queries(database) as queries:
+        if kind.computed_by == "another model":
+            refuse_another_vocabulary(loaded.name, queries.vocabulary(subject.stored.run), reading.vocabulary)
         setting = StudySetting(options, subject.plan, subject.answers, queries, engine, info, reading, work)
         jobs = kind.jobs(setting)
         if announce is not None and kind.announce is not None:
@@ -409,7 +381,7 @@ def _jobs(
 
 
 def _open_as_the_run(
-    loaded: _LoadedStudy, subject: _Subject, jobs: Sequence[Job], context: int
+    loaded: _LoadedStudy, subject: Subject, jobs: Sequence[Job], context: int
 ) -> tuple[OpenedModel, Provenance]:
     """Open the context with the shape of the run, and with the layers that jobs ask for."""
     layers = tuple(sorted({layer for job in jobs for layer in job.request(0).layers}))
@@ -423,7 +395,9 @@ def _open_as_the_run(
     return model, Provenance(loaded.again.identity, environment, warnings)
 
 
-def _record(plan: StudyPlan, kind: StudyKind, provenance: Provenance, model: OpenedModel) -> StudyRecord:
+def _record(
+    plan: StudyPlan, kind: StudyKind, provenance: Provenance, model: OpenedModel, resolved: ResolvedModel
+) -> StudyRecord:
     plan_text, environment_text = canonical_json(plan), canonical_json(provenance.environment)
     return StudyRecord(
         kind=kind.name,
@@ -434,6 +408,9 @@ def _record(plan: StudyPlan, kind: StudyKind, provenance: Provenance, model: Ope
         exact=provenance.environment.exact,
         warnings=provenance.warnings,
         statistics=model.info.capabilities.statistics,
+        model=model_record(resolved, model.info, provenance.model.sha256())
+        if kind.computed_by == "another model"
+        else None,
     )
 
 

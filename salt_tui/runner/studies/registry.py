@@ -8,11 +8,12 @@ from salt_tui.runner.studies.interventions import INTERVENTIONS
 from salt_tui.runner.studies.kind import StudyKind
 from salt_tui.runner.studies.manual import MANUAL
 from salt_tui.runner.studies.samples import SAMPLES
+from salt_tui.runner.studies.second_model import SECOND_MODEL
 from salt_tui.runner.studies.verbalised import VERBALISED
 from salt_tui.usage_error import UsageError
 
 STUDY_KINDS: dict[str, StudyKind] = {
-    kind.name: kind for kind in (SAMPLES, VERBALISED, INTERVENTIONS, ACTIVATIONS, MANUAL, COMBINE)
+    kind.name: kind for kind in (SAMPLES, VERBALISED, INTERVENTIONS, ACTIVATIONS, MANUAL, SECOND_MODEL, COMBINE)
 }
 """In the order in which they are listed."""
 
