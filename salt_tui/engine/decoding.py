@@ -41,7 +41,7 @@ class _Sequence:
     beginning: Beginning
     held: int = 0
     kept: bool = False
-    """Others can fork its beginning, or nobody will."""
+    """The beginning is complete: it has been kept for others, or no other sequence needs it."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Decoder:
         return any(self._slots.running) or bool(self._slots.queue)
 
     def forget_stores(self) -> None:
-        """Take the store stream as empty: somebody else has used it."""
+        """Treat the store stream as empty, because other code has used it."""
         self._preamble = _Preamble()
 
     def submit(self, request: Generate) -> None:
@@ -215,7 +215,7 @@ class Decoder:
             message = f"the prompt has {len(request.prompt)} tokens and the context {self._streams.context}"
             return "context", f"{message}: use -c {needed} or more", None
         if not self._streams.can_cut and any(map(_needs_cut, request.segments)):
-            message = "this model cannot be cut back, so nothing can be tried that is not part of the reply"
+            message = "this model cannot be cut back, so options of several tokens and asides are not possible"
             return "failed", message, None
         refused = refusal(request, self._vocabulary.sets, self._streams.layers)
         if refused is not None:
@@ -356,7 +356,7 @@ class Decoder:
         return Activations(request.key, sequence.reply.decided, request.layers, rows.astype("<f4").tobytes())
 
     def _keep(self, slot: int, sequence: _Sequence, logits: Logits, vectors: Vectors | None) -> None:
-        """Keep a beginning that is complete, if it is a trunk or somebody waits for its prompt."""
+        """Keep a complete beginning if it is a trunk, or if a waiting sequence has the same prompt."""
         sequence.kept = True
         beginning = sequence.beginning
         if beginning.walked or any(beginning.same_prompt(_beginning(other)) for other in self._slots.queue):

@@ -422,7 +422,7 @@ def check_width(width: int) -> None:
 
 
 def check_layers(layers: Sequence[int], blocks: int) -> None:
-    """Refuse layers that a model of so many blocks has not, or that are named twice; raises `ContextError`."""
+    """Refuse layers that a model of so many blocks lacks, or that are named twice; raises `ContextError`."""
     for place, layer in enumerate(layers):
         if not 0 <= layer < blocks:
             raise ContextError(f"there is no layer {layer}: the model has layers 0 to {blocks - 1}")
@@ -445,7 +445,7 @@ class Engine(Protocol):
         ...
 
     def call_while_waiting(self, call: Callable[[], None] | None) -> None:
-        """Call this, once a second or oftener, while a method waits for its answer; may raise to stop the waiting.
+        """Call this at least once a second while a method waits for its answer; it may raise to stop the waiting.
 
         Loading a model takes minutes.  `events` returns by itself and does not call it.  None calls nothing.
         """

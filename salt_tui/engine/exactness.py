@@ -33,7 +33,7 @@ class _Text:
 
 
 def check_quickly(streams: Streams) -> Exactness:
-    """Compute one short sequence twice, in two companies as different as can be; leaves all streams empty.
+    """Compute one short sequence twice, beside neighbours as different as possible; leaves all streams empty.
 
     First warm (the preamble copied) in the first slot beside idle ones, then cold in every other slot at once, beside
     another sequence in the first; the last slot's state went through main memory.  If all logits are equal, none of
@@ -59,7 +59,7 @@ def check_quickly(streams: Streams) -> Exactness:
 
 
 def check_exactness(streams: Streams) -> Exactness:
-    """Compare logits of one short sequence computed in different company; leaves all streams empty.
+    """Compare logits of one short sequence computed beside different neighbours; leaves all streams empty.
 
     - ``warm_cold``: preamble copied from its stream, against evaluated in the slot;
     - ``slots``: the same sequence in every slot at once, against alone in the first (widths above 1);
@@ -211,7 +211,7 @@ def _restore(streams: Streams, stream: int, state: bytearray) -> None:
 
 
 def _checked(rows: Sequence[_Rows]) -> _Rows:
-    """Return the rows as one array; raises `ModelError` when they are no distributions."""
+    """Return the rows as one array; raises `ModelError` when they are not numbers."""
     stacked = np.stack(rows)
     largest = stacked.max(axis=1)
     if not np.isfinite(largest).all():

@@ -303,7 +303,7 @@ def _tensor(cursor: _Cursor) -> TensorInfo:
 
 
 def _looks_like(start: bytes) -> str:
-    """Say what the first bytes are, for somebody who got the wrong file."""
+    """Name the kind of file that the first bytes belong to, for an error message."""
     if start.startswith(b"version https://git-lfs"):
         return "a Git LFS pointer: the model itself was not fetched; run `git lfs pull`"
     if start[:1] in (b"<", b"{") or all(32 <= byte < 127 or byte in b"\t\r\n" for byte in start):

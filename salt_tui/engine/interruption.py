@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 
 class InterruptedWork(Exception):
-    """The work was not begun: a cancel for it is on its way."""
+    """The work was not begun, because a cancel for it is on its way."""
 
 
 class Interruption:

@@ -30,11 +30,11 @@ _SMALLEST_CONTEXT = 2  # one token of prompt, one of answer
 
 
 class ContextRefusedError(ContextError):
-    """llama.cpp could not make a context of a valid shape: mostly for want of memory."""
+    """llama.cpp could not make a context of a valid shape, mostly because memory is short."""
 
 
 class _Batch:
-    """A `llama_batch` whose arrays are numpy's, so that filling it is no loop."""
+    """A `llama_batch` whose arrays are numpy's: it is filled without a loop in Python."""
 
     def __init__(self, size: int) -> None:
         self.tokens = np.zeros(size, np.int32)
@@ -88,8 +88,8 @@ class LlamaStreams:
         self._context = llama_cpp.llama_init_from_model(model.pointer, parameters)
         if not self._context:
             raise ContextRefusedError(
-                f"llama.cpp cannot make a context of {options.width + 1} x {options.context} tokens ({log.reason()}): "
-                "lower -c, -np or -ngl, or change -ctk, -ctv or -fa"
+                f"llama.cpp cannot make a context of {options.width + STORES} x {options.context} tokens "
+                f"({log.reason()}): lower -c, -np or -ngl, or change -ctk, -ctv or -fa"
             )
         self.batch = llama_cpp.llama_n_batch(self._context)
         self.micro_batch = llama_cpp.llama_n_ubatch(self._context)

@@ -26,7 +26,7 @@ _SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<count>(?!00000)\d{5})\.gguf$")
 
 
 class MissingModelError(ModelError):
-    """The model is not on this machine; ``command`` fetches it, None where nobody can know how."""
+    """The model is not on this machine; ``command`` fetches it, None where the way is unknown."""
 
     def __init__(self, message: str, command: str | None) -> None:
         """Keep the command beside the message, for lists."""

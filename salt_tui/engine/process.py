@@ -99,7 +99,7 @@ class EngineProcess:
         return self._process.pid
 
     def call_while_waiting(self, call: Callable[[], None] | None) -> None:
-        """Call this, once a second or oftener, while a method waits for its answer; may raise to stop the waiting."""
+        """Call this at least once a second while a method waits for its answer; it may raise to stop the waiting."""
         self._while_waiting = call
 
     def build(self) -> Build:

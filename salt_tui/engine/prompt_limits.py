@@ -3,7 +3,7 @@
 Three limits, one inside the other.  `python_limits` raises an exception in a template that runs too long or takes too
 much memory.  A single call into C (a huge power, a tokenizer that is quadratic in a long text) cannot be interrupted
 by an exception: `last_resort` lets the system end the process after so much processor time, and the parent says why.
-All of them count this process's own time, so a busy machine makes nobody give up.
+All of them count this process's own time, so a busy machine ends nothing early.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def main(make_backend: Callable[[Sequence[str]], Backend]) -> None:
 def _die_with_parent() -> None:
     """Ask Linux to kill this process with the thread that started it, also when it is suspended and cannot read.
 
-    Elsewhere a child that is suspended when its parent is killed stays, until somebody wakes it.
+    Elsewhere a child that is suspended when its parent is killed stays suspended.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
