@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from salt_tui.inputs.text_lines import readable, text_lines
 from salt_tui.usage_error import UsageError
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -15,12 +16,8 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 def read_text(file: Path) -> str:
     """Return the text of a UTF-8 file, without a byte order mark if it begins with one; raises `UsageError`."""
-    try:
+    with readable(file):
         return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file}: not UTF-8 text ({error.reason} at byte {error.start})") from error
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
 
 
 def read_rows(
@@ -31,7 +28,7 @@ def read_rows(
     Blank lines are passed over.  Half of a surrogate pair, which JSON can write and UTF-8 cannot, becomes U+FFFD.
 
     Args:
-        file: UTF-8, with or without a byte order mark.
+        file: UTF-8, with or without a byte order mark, plain or compressed with gzip.
         required: fields that must be there, texts.
         optional: fields that may be there; texts or null.
 
@@ -39,7 +36,7 @@ def read_rows(
         UsageError: naming file, line and field.
     """
     # Not splitlines: it also breaks at U+2028 and others, which JSON allows inside strings.
-    for number, line in enumerate(read_text(file).split("\n"), 1):
+    for number, line in enumerate(text_lines(file, newline="\n"), 1):
         if line.strip():
             place = f"{file}:{number}"
             yield place, _row(place, line, required, optional)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.inputs.json_lines import read_text
+from salt_tui.inputs.text_lines import text_lines
 from salt_tui.usage_error import UsageError
 from scoring.answer_status import LEFT_OUT
 from scoring.confidence import HEADLINE_FUNCTION
@@ -30,22 +30,45 @@ GROUP_NAMES = ("group", "generation")
 STATUS, ANSWER_STATUS = "status", "answer_status"
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_MOST_ODD = 100_000
+"""Cells of a column of numbers that are kept as texts: those that hold none; only the first is ever named."""
 _OUTCOMES = {"1": True, "0": False, "1.0": True, "0.0": False, "true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """A column of numbers without their texts: five million cells take 40 MB.
+
+    Attributes:
+        values: shape ``(n,)``; NaN where the cell is empty or no number.
+        odd: cells that are neither empty nor a number, by row.
+    """
+
+    values: FloatArray
+    odd: Mapping[int, str]
+
+    def rows(self, kept: NDArray[np.intp]) -> NumberColumn:
+        """Return some of the rows, by their numbers."""
+        places = {int(row): place for place, row in enumerate(kept)} if self.odd else {}
+        odd = {places[row]: text for row, text in self.odd.items() if row in places}
+        return NumberColumn(self.values[kept], odd)
+
+
+@dataclass(frozen=True, slots=True)
 class TextColumns:
-    """The columns asked for, as text.
+    """The columns asked for.
 
     Attributes:
         file: the table, for messages.
-        lines: the line on which each row begins, 1-based.
-        columns: cells without outer white space, by name.
+        lines: the line on which each row begins, 1-based, shape ``(n,)``.
+        columns: cells without outer white space, by name; equal ones are one text in memory.
+        numeric: columns of numbers, by name.
     """
 
     file: Path
-    lines: Sequence[int]
+    lines: NDArray[np.int64]
     columns: dict[str, list[str]]
+    numeric: dict[str, NumberColumn]
 
     def numbers(self, name: str, *, probability: bool) -> FloatArray:
         """Return a column as finite numbers.
@@ -54,11 +77,10 @@ class TextColumns:
             UsageError: for a cell that is no number, infinite, or outside [0, 1] where probabilities are needed;
                 names the line.
         """
-        cells = self.columns[name]
-        for number, cell in enumerate(cells):
-            if not _NUMBER.fullmatch(cell):
-                raise self._error(number, name, "not a finite number")
-        values = np.array(cells, dtype=np.float64)
+        values = self.numeric[name].values
+        bad = np.flatnonzero(np.isnan(values))
+        if bad.size:
+            raise self._error(int(bad[0]), name, "not a finite number")
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise self._error(int(bad[0]), name, "too large for a double")
@@ -102,16 +124,22 @@ class TextColumns:
             raise self._error(int(bad[0]), name, "a weight is above 0")
         return values
 
-    def rows(self, kept: Sequence[int]) -> TextColumns:
+    def rows(self, kept: NDArray[np.intp]) -> TextColumns:
         """Return some of the rows, by their numbers."""
         return TextColumns(
             self.file,
-            [self.lines[number] for number in kept],
+            self.lines[kept],
             {name: [cells[number] for number in kept] for name, cells in self.columns.items()},
+            {name: column.rows(kept) for name, column in self.numeric.items()},
         )
 
     def _error(self, row: int, name: str, problem: str) -> UsageError:
-        return UsageError(f"{self.file}:{self.lines[row]}: {name} is {self.columns[name][row][:40]!r}, {problem}")
+        if name in self.numeric:
+            value = float(self.numeric[name].values[row])
+            cell = self.numeric[name].odd.get(row, "" if np.isnan(value) else repr(value))
+        else:
+            cell = self.columns[name][row]
+        return UsageError(f"{self.file}:{self.lines[row]}: {name} is {cell[:40]!r}, {problem}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,49 +172,100 @@ class ScoresToMap:
     """
 
     file: Path
-    lines: Sequence[int]
+    lines: NDArray[np.int64]
     score: FloatArray
 
 
 def read_columns(
-    file: Path, needed: Sequence[str], optional: Sequence[str] = (), one_of: Sequence[str] = ()
+    file: Path,
+    needed: Sequence[str],
+    optional: Sequence[str] = (),
+    one_of: Sequence[str] = (),
+    *,
+    texts: Collection[str] = (),
+    numeric: Collection[str] = (),
 ) -> TextColumns:
     """Read the named columns of a CSV file with a header line; blank lines are passed over.
 
     Args:
-        file: UTF-8, with or without a byte order mark.
+        file: UTF-8, with or without a byte order mark, plain or compressed with gzip.
         needed: columns that must be there.
         optional: columns that are read if they are there.
         one_of: columns of which at least one must be there; all that are there are read.
+        texts: which of them are read as texts.
+        numeric: which of them are read as numbers; one may be both.
 
     Raises:
         UsageError: no such file, no header, a column that is missing or named twice, or a row with more or fewer
             cells than the header; names file and line.
     """
     # A field larger than the csv module's limit is an unclosed quote or no CSV, and its error is reported.
-    reader = csv.reader(io.StringIO(read_text(file), newline=""), strict=True)
-    lines: list[int] = []
-    rows: list[list[str]] = []
+    reader = csv.reader(text_lines(file, newline=""), strict=True)
+    lines = array("q")
     header: list[str] | None = None
+    takers: list[tuple[int, _Texts | _Numbers]] = []
+    read_texts: dict[str, _Texts] = {}
+    read_numbers: dict[str, _Numbers] = {}
     start = 1
     try:
         for cells in reader:
             if header is None and cells:
                 header = [cell.strip() for cell in cells]
+                if one_of and not set(one_of) & set(header):
+                    raise _no_column(file, " or ".join(map(repr, one_of)), header)
+                for name, place in _places(file, header, needed, (*one_of, *optional)).items():
+                    if name in numeric:
+                        takers.append((place, read_numbers.setdefault(name, _Numbers())))
+                    if name in texts:
+                        takers.append((place, read_texts.setdefault(name, _Texts())))
             elif cells:
                 if header is not None and len(cells) != len(header):
                     raise UsageError(f"{file}:{start}: {len(cells)} cells, but the header has {len(header)}")
                 lines.append(start)
-                rows.append(cells)
+                for place, taker in takers:
+                    taker.take(cells[place].strip())
             start = reader.line_num + 1
     except csv.Error as error:
         raise UsageError(f"{file}:{start}: not CSV: {error}") from error
     if header is None:
         raise UsageError(f"{file}: empty; a header line with {', '.join(needed)} is needed")
-    if one_of and not set(one_of) & set(header):
-        raise _no_column(file, " or ".join(map(repr, one_of)), header)
-    places = _places(file, header, needed, (*one_of, *optional))
-    return TextColumns(file, lines, {name: [row[place].strip() for row in rows] for name, place in places.items()})
+    return TextColumns(
+        file,
+        np.frombuffer(lines, dtype=np.int64) if lines else np.zeros(0, dtype=np.int64),
+        {name: taker.cells for name, taker in read_texts.items()},
+        {name: taker.column() for name, taker in read_numbers.items()},
+    )
+
+
+class _Texts:
+    """Cells of a column as texts, each different one kept once."""
+
+    def __init__(self) -> None:
+        self.cells: list[str] = []
+        self._known: dict[str, str] = {}
+
+    def take(self, cell: str) -> None:
+        self.cells.append(self._known.setdefault(cell, cell))
+
+
+class _Numbers:
+    """Cells of a column as numbers."""
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._odd: dict[int, str] = {}
+
+    def take(self, cell: str) -> None:
+        if _NUMBER.fullmatch(cell):
+            self._values.append(float(cell))
+            return
+        if cell and len(self._odd) < _MOST_ODD:
+            self._odd[len(self._values)] = cell[:40]
+        self._values.append(np.nan)
+
+    def column(self) -> NumberColumn:
+        values = np.frombuffer(self._values, dtype=np.float64) if self._values else np.zeros(0)
+        return NumberColumn(values, self._odd)
 
 
 def read_scores(
@@ -217,7 +296,11 @@ def read_scores(
     optional = [*(GROUP_NAMES if group is None else ()), STATUS, ANSWER_STATUS]
     needed = [name for name in (score, correct, group, weight) if name is not None]
     one_of = SCORE_NAMES if score is None else ()
-    table = read_columns(file, needed, [name for name in optional if name not in needed], one_of)
+    numeric = {name for name in (score, weight) if name is not None} | set(one_of)
+    texts = {name for name in (correct, group) if name is not None} | set(optional)
+    table = read_columns(
+        file, needed, [name for name in optional if name not in needed], one_of, texts=texts, numeric=numeric
+    )
     chosen = _score_name(table, score)
     table, skipped = _without_skipped(table, chosen)
     groups = group or next((name for name in GROUP_NAMES if name in table.columns), None)
@@ -236,34 +319,38 @@ def read_scores_to_map(file: Path, score: str | None = None) -> ScoresToMap:
     Raises:
         UsageError: for a file that cannot be read, naming the line.
     """
-    table = read_columns(file, [] if score is None else [score], one_of=SCORE_NAMES if score is None else ())
+    names = SCORE_NAMES if score is None else (score,)
+    table = read_columns(file, [] if score is None else names, one_of=names if score is None else (), numeric=names)
     name = _score_name(table, score)
-    cells = table.columns[name]
-    filled = [number for number, cell in enumerate(cells) if cell]
-    values = np.full(len(cells), np.nan)
+    column = table.numeric[name]
+    filled = np.flatnonzero(~np.isnan(column.values) | np.isin(np.arange(column.values.size), list(column.odd)))
+    values = np.full(column.values.size, np.nan)
     values[filled] = table.rows(filled).numbers(name, probability=False)
     return ScoresToMap(file, table.lines, values)
 
 
 def _score_name(table: TextColumns, given: str | None) -> str:
-    return given or next(name for name in SCORE_NAMES if name in table.columns)
+    return given or next(name for name in SCORE_NAMES if name in table.numeric)
 
 
 def _without_skipped(table: TextColumns, score: str) -> tuple[TextColumns, dict[str, int]]:
     statuses = table.columns.get(STATUS, [])
     own = bool(statuses) and set(statuses) <= set(UNIT_STATUSES)
     answers = table.columns.get(ANSWER_STATUS, [])
-    kept, skipped = [], Counter[str]()
-    for number, cell in enumerate(table.columns[score]):
-        if own and answers and answers[number] in LEFT_OUT:
+    if not own:
+        return table, {}
+    kept, skipped = array("q"), Counter[str]()
+    empty = np.isnan(table.numeric[score].values)
+    for number, status in enumerate(statuses):
+        if answers and answers[number] in LEFT_OUT:
             skipped[f"answer {answers[number].replace('_', ' ')}"] += 1
-        elif own and statuses[number] not in CONFIDENCE_STATUSES:
-            skipped[statuses[number]] += 1
-        elif own and not cell:
+        elif status not in CONFIDENCE_STATUSES:
+            skipped[status] += 1
+        elif empty[number] and number not in table.numeric[score].odd:
             skipped[f"no {score}"] += 1
         else:
             kept.append(number)
-    return table.rows(kept), dict(skipped)
+    return table.rows(np.array(kept, dtype=np.intp)), dict(skipped)
 
 
 def read_rewards(text: str) -> Rewards:

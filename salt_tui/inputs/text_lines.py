@@ -1,0 +1,68 @@
+"""Lines of text files that people bring, plain or compressed with gzip, read one after the other."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from salt_tui.usage_error import UsageError
+
+LONGEST_LINE = 64 * 1024**2
+"""Characters of a line; a longer one is no row of a table, and would be held in memory whole."""
+
+_GZIP = b"\x1f\x8b"
+
+
+@contextmanager
+def readable(file: Path) -> Iterator[None]:
+    """Turn what reading raises into one line.
+
+    Raises:
+        UsageError: no such file, not UTF-8, or a damaged gzip file.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise UsageError(f"{file}: damaged gzip file ({error})") from error
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror or error}") from error
+
+
+def text_lines(file: Path, *, newline: str) -> Iterator[str]:
+    r"""Yield the lines of a UTF-8 file with their ends; a byte order mark at its beginning is dropped.
+
+    A file is taken for gzip by its first two bytes, whatever its name.
+
+    Args:
+        file: plain or compressed with gzip.
+        newline: as in `open`: ``"\n"`` ends lines there alone, ``""`` at every line end; nothing is translated.
+
+    Raises:
+        UsageError: it cannot be read, or has a line of more than `LONGEST_LINE` characters.
+    """
+    with readable(file), _opened(file, newline) as text:
+        number = 1
+        try:
+            while line := text.readline(LONGEST_LINE + 1):
+                if len(line) > LONGEST_LINE:
+                    raise UsageError(f"{file}:{number}: a line longer than {LONGEST_LINE:,} characters")
+                yield line
+                number += 1
+        except UnicodeDecodeError as error:
+            # Bytes are decoded some thousands at a time, so the place inside them says nothing.
+            raise UsageError(f"{file}: not UTF-8 text ({error.reason}, in line {number} or after it)") from error
+
+
+@contextmanager
+def _opened(file: Path, newline: str) -> Iterator[TextIO]:
+    with file.open("rb") as raw:
+        compressed = raw.peek(2)[:2] == _GZIP
+        with gzip.GzipFile(fileobj=raw) if compressed else raw as binary:
+            yield io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)
