@@ -81,11 +81,12 @@ def function_finding(conclusion: Conclusion) -> Finding:
     return _finding("function", conclusion, _best_functions(conclusion))
 
 
-def calibrated_finding(judged: UnitComparison, says: float | None, right: float | None) -> Finding:
+def calibrated_finding(judged: UnitComparison, n: int, says: float | None, right: float | None) -> Finding:
     """Say whether confidence ranks right above wrong atoms, by a function that was chosen on other answers.
 
     Args:
         judged: of atoms alone.
+        n: atoms of the tasks that entered.
         says: mean raw `HEADLINE_FUNCTION`.
         right: share of right units, both as means over tasks.
     """
@@ -102,10 +103,10 @@ def calibrated_finding(judged: UnitComparison, says: float | None, right: float 
     how = "" if judged.fixed or len(atom.chosen) == 1 else ", by the function that is best on other answers"
     sentence = (
         f"{_how_well(atom.interval)}: of a right and a wrong atom, the right one has the better {by} in"
-        f" {_with(atom.auroc.value, atom.interval)} of pairs{how} ({_count(judged.answers, 'answer')}"
+        f" {_with(atom.auroc.value, atom.interval)} of pairs{how} (n {n:,} in {_count(judged.answers, 'answer')}"
         f"{_of_tasks(judged.tasks, {**dict.fromkeys(judged.tasks), **reasons})}).{stated}"
     )
-    return Finding("calibrated", sentence, tuple(atom.chosen), 0, judged.answers, judged.tasks, reasons)
+    return Finding("calibrated", sentence, tuple(atom.chosen), n, judged.answers, judged.tasks, reasons)
 
 
 def _how_well(interval: Interval) -> str:
@@ -117,15 +118,21 @@ def _how_well(interval: Interval) -> str:
     return "Well" if low >= WELL else "Somewhat"
 
 
-def unit_finding(judged: UnitComparison) -> Finding:
-    """Say whether atoms, lines or whole answers are ranked best, each by its own best function."""
+def unit_finding(judged: UnitComparison, n: int) -> Finding:
+    """Say whether atoms, lines or whole answers are ranked best, each by its own best function.
+
+    Args:
+        judged: all kinds on the same answers.
+        n: atoms of the tasks that entered.
+    """
     reasons = dict(judged.tasks_left_out)
     known = {name: unit for name, unit in judged.units.items() if unit.auroc.value is not None}
     if judged.verdict is None:
         why = "; ".join(dict.fromkeys(reasons.values())) or "no task has right and wrong units of every kind"
         return Finding("unit", f"Cannot be said: {why}.", reasons=reasons)
     values = ", ".join(f"{KINDS[name]} {_with(unit.auroc.value, unit.interval)}" for name, unit in known.items())
-    base = f"({_count(judged.answers, 'answer')}{_of_tasks(judged.tasks, {**dict.fromkeys(judged.tasks), **reasons})})"
+    every = {**dict.fromkeys(judged.tasks), **reasons}
+    base = f"(n {n:,} atoms in {_count(judged.answers, 'answer')}{_of_tasks(judged.tasks, every)})"
     how = f"all by {judged.fixed}, too few answers to choose" if judged.fixed else "each by its best function elsewhere"
     best = [KINDS[name] for name in judged.verdict.best]
     if not judged.verdict.excluded:
@@ -133,7 +140,7 @@ def unit_finding(judged: UnitComparison) -> Finding:
     else:
         verdict = f"{' and '.join(best)} rank best"
     sentence = f"{verdict[0].upper()}{verdict[1:]}: AUROC of {values}, {how} {base}."
-    return Finding("unit", sentence, judged.verdict.best, 0, judged.answers, judged.tasks, reasons)
+    return Finding("unit", sentence, judged.verdict.best, n, judged.answers, judged.tasks, reasons)
 
 
 def map_finding(conclusion: Conclusion, says: float | None, right: float | None) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from salt_tui.measure.rates import Rates, measure_rates
 from salt_tui.measure.row_selection import RowSelection
 from salt_tui.measure.rows import GRANULARITIES, MAPS, WHOLE, ReportRow, RowChoice, measure_rows
 from salt_tui.measure.slices import slice_parts
-from salt_tui.measure.task_scores import RAW
+from salt_tui.measure.task_scores import RAW, task_units
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import UnitKind
 from salt_tui.store.results import StoredRun, TaskCounts, UnitColumns
@@ -220,16 +220,21 @@ def measure_findings(
         maps=conclude_maps(atoms, HEADLINE_FUNCTION, MAPS, draws),
         units=_judge_units(columns),
     )
+    known = judge_kinds({"atom": atoms})
     findings = (
         right,
-        calibrated_finding(judge_kinds({"atom": atoms}), said, share),
+        calibrated_finding(known, _atoms_in(atoms, known.tasks), said, share),
         function_finding(found.functions),
         map_finding(found.maps, said, share),
         *along,
-        unit_finding(found.units),
+        unit_finding(found.units, _atoms_in(atoms, found.units.tasks)),
     )
     unknown = undecided({"Which function ranks best": found.functions, "Which map is best": found.maps})
     return findings, unknown, found
+
+
+def _atoms_in(atoms: UnitColumns, tasks: Sequence[str]) -> int:
+    return sum(int(task_units(atoms, task).rows.size) for task in tasks)
 
 
 def _judge_units(columns: Mapping[str, UnitColumns]) -> UnitComparison:

@@ -1,0 +1,87 @@
+"""What a report says of runs whose answer is known, and what it does not say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from salt_tui.cli import run_command_line
+from salt_tui.reports.text_tables import interval_text, number
+from scoring.intervals import Interval
+from tests.measure.noise import drawn_run, findings_of
+from tests.stored_runs import EIGHT_TASKS, store_run
+
+
+def report(database: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    assert run_command_line(["report", "--db", str(database), "--format", "json", "--draws", "100", *more]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert isinstance(data, dict)
+    return data
+
+
+def said(data: dict[str, Any], question: str) -> dict[str, Any]:
+    (found,) = [finding for finding in data["findings"] if finding["question"] == question]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_numbers_have_no_negative_zero_and_infinity_is_one() -> None:
+    assert number(-0.0001) == ".000"
+    assert number(-0.12) == "-.120"
+    assert number(float("inf")) == "∞"
+    assert number(None) == "–"
+    assert interval_text(Interval(0.0184, 1.0)) == "[.018 1.000]", "as many digits as the point, so that it lies inside"
+
+
+def test_an_infinite_loss_is_infinite_in_the_mean_and_not_undefined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "x.db", tasks=EIGHT_TASKS[:2], answers=6, atoms=10)
+    rows = report(tmp_path / "x.db", capsys, "--unit", "atom", "--function", "max_probability")["rows"]
+    nll = {row["calibrator"]: row["nll"] for row in rows}
+    assert nll["binned:100"] == "Infinity"
+    assert isinstance(nll["platt"], float)
+    binned = next(row for row in rows if row["calibrator"] == "binned:100")
+    assert "nll" not in binned["reasons"]
+    assert "nll" not in binned["left_out"]
+
+
+def test_one_wrong_atom_gives_an_auroc_without_an_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "x.db", tasks=("maze",), answers=4, statuses=["correct"] * 5)
+    data = report(tmp_path / "x.db", capsys)
+    assert data["rates"]["tasks"]["maze"]["precision"]["value"] == 1.0
+    low, high = data["rates"]["tasks"]["maze"]["precision"]["interval"]
+    assert (low, high) == (pytest.approx(0.025 ** (1 / 4)), 1.0), "four answers without an error are not certainty"
+    assert said(data, "function")["best"] == []
+    assert said(data, "function")["sentence"].startswith("Cannot be said: ")
+
+
+def test_a_few_atoms_make_no_sentence_about_what_follows_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "x.db", tasks=("maze",), answers=4, statuses=["correct", "wrong", "correct"])
+    data = report(tmp_path / "x.db", capsys)
+    assert re.fullmatch(r"Cannot be said: .* are too few\.", said(data, "history")["sentence"])
+    assert re.fullmatch(r"Cannot be said: .* are too few\.", said(data, "position")["sentence"])
+
+
+def test_every_sentence_that_compares_states_n_and_answers() -> None:
+    findings = findings_of(drawn_run(3, gain=1.0), 100)
+    for question in ("right", "calibrated", "function", "map", "unit"):
+        assert re.search(r"n [\d,]+ .*answers?", findings[question].sentence), question
+    for question in ("position", "history"):
+        assert findings[question].sentence.count("(n ") == 2
+    assert all(finding.n > 0 and finding.answers > 0 for finding in findings.values())
+    assert all(finding.tasks for finding in findings.values())
+
+
+def test_without_resamples_nothing_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "x.db", tasks=("maze",), answers=6, atoms=10)
+    assert run_command_line(["report", "--db", str(tmp_path / "x.db"), "--format", "json", "--draws", "0"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [finding["question"] for finding in data["findings"]] == ["right", "position", "history"]
+    assert data["unknown"] is None
