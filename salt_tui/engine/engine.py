@@ -162,7 +162,7 @@ class ModelInfo:
         name: the GGUF's ``general.name`` or None.
         quantisation: e.g. ``Q4_1``; None where unknown.
         parameters, file_bytes: counts.
-        vocabulary_size: number of token ids.
+        vocabulary_size: number of token ids; None where the engine does not tell.
         trained_context: tokens.
         layers: layers that can be offloaded, the output layer included.
         gpu_layers: layers that were offloaded.
@@ -180,7 +180,7 @@ class ModelInfo:
     quantisation: str | None
     parameters: int
     file_bytes: int
-    vocabulary_size: int
+    vocabulary_size: int | None
     trained_context: int
     layers: int
     gpu_layers: int
