@@ -33,6 +33,7 @@ from salt_tui.app.messages import (
     ExportRuns,
     OpenAnswer,
     OpenRun,
+    OpenStudies,
     ResumeRun,
     RunsDeleted,
     Say,
@@ -258,6 +259,12 @@ class SaltApp(App[int]):
         """Show an answer of the run on the screen."""
         self.desk.runs.answer = message.generation, message.atom
         self.switch_mode("answer")
+
+    def on_open_studies(self, message: OpenStudies) -> None:
+        """Show the studies of a run."""
+        self.desk.load()
+        self.desk.runs.studied = message.run
+        self.switch_mode("studies")
 
     def _show_run(self, open_run: Callable[[Desk], str | None]) -> None:
         """Open a run and go to Live; say why not where it cannot be opened."""

@@ -67,6 +67,14 @@ class OpenAnswer(Message):
         self.atom = atom
 
 
+class OpenStudies(Message):
+    """Show the studies of a run."""
+
+    def __init__(self, run: int) -> None:
+        super().__init__()
+        self.run = run
+
+
 class ExportRuns(Message):
     """Ask for a file, and export runs to it."""
 

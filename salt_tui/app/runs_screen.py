@@ -18,7 +18,7 @@ from salt_tui.app.atom_sentence import fit
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import LineOfInput, Question
 from salt_tui.app.framed_screen import FramedScreen
-from salt_tui.app.messages import ExportRuns, OpenRun, ResumeRun, RunsDeleted
+from salt_tui.app.messages import ExportRuns, OpenRun, OpenStudies, ResumeRun, RunsDeleted
 from salt_tui.app.terminal import DESIGN_HEIGHT
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.store.queries import open_queries
@@ -61,6 +61,7 @@ class RunsScreen(FramedScreen):
         Binding("s", "sort", "Sort", tooltip="Sort by another column", id="runs.sort"),
         Binding("n", "note", "Note", tooltip="Write a note", id="runs.note"),
         Binding("c", "compare", "Compare", tooltip="Copy the command that compares the marked runs", id="runs.compare"),
+        Binding("S", "studies", "Studies", tooltip="Further work on the run: see it, start it", id="runs.studies"),
         Binding("escape", "leave_filter", "Leave", tooltip="Leave the filter", id="runs.leave_filter"),
         # Reached where the key's own action can do nothing now.
         Binding("r", "say_why_not('resume')", "Why nothing is resumed", id="why.runs_not_resumed"),
@@ -234,7 +235,7 @@ class RunsScreen(FramedScreen):
             return True
         if action == "compare":
             return len(self._marked) > 1
-        if action in {"export", "delete", "mark", "note"}:
+        if action in {"export", "delete", "mark", "note", "studies"}:
             return True if self.chosen is not None else None
         if action == "resume":
             return True if self.chosen is not None and self.chosen.state in RESUMABLE else None
@@ -260,6 +261,11 @@ class RunsScreen(FramedScreen):
         """Export the run under the cursor."""
         if self.chosen is not None:
             self.post_message(ExportRuns(tuple(run.run for run in self._meant())))
+
+    def action_studies(self) -> None:
+        """Show the studies of the run under the cursor."""
+        if self.chosen is not None:
+            self.post_message(OpenStudies(self.chosen.run))
 
     def _meant(self) -> list[RunListing]:
         """Return the marked runs, in the order of the list; the one under the cursor where none is marked."""

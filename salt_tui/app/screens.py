@@ -55,6 +55,12 @@ def _replay() -> type[FramedScreen]:
     return ReplayScreen
 
 
+def _studies() -> type[FramedScreen]:
+    from salt_tui.app.studies_screen import StudiesScreen
+
+    return StudiesScreen
+
+
 def _runs() -> type[FramedScreen]:
     from salt_tui.app.runs_screen import RunsScreen
 
@@ -68,6 +74,7 @@ SCREENS: dict[str, ScreenEntry] = {
         ScreenEntry("live", "Live", "2,f3", "a run, while it is computed or as it was stored", _live),
         ScreenEntry("answer", "Answer", "", "one answer, token by token; enter on an atom of Live opens it", _answer),
         ScreenEntry("replay", "Replay", "", "an answer with atoms changed; i in an answer opens it", _replay),
+        ScreenEntry("studies", "Studies", "", "further work on a run; S in the list of runs opens it", _studies),
         ScreenEntry("runs", "Runs", "3,f4", "the stored runs", _runs),
     )
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from salt_tui.commands.computing import compute, display_named
 from salt_tui.commands.failures import DONE, say
 from salt_tui.commands.line_width import terminal_width
 from salt_tui.engine.engine import CACHE_MB
-from salt_tui.measure.interventions import measure_interventions
+from salt_tui.measure.interventions import InterventionFindings, measure_interventions
 from salt_tui.paths import database_path
 from salt_tui.reports.intervention_tables import interventions_lines
 from salt_tui.reports.interventions_json import interventions_data
@@ -25,7 +25,6 @@ from salt_tui.runner.studies.plan import StudyPlan
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, prepare_study_resume, read_study_plan
 from salt_tui.runner.studies.registry import STUDY_KINDS, study_kind
 from salt_tui.store.queries import Queries, open_queries
-from salt_tui.store.records import Work
 from salt_tui.store.results import StoredStudy
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
@@ -160,22 +159,36 @@ def _print_together(database: Path, names: Sequence[str], *, json_output: bool) 
 
 def print_study(database: Path, name: str, *, json_output: bool) -> None:
     """Print what a study found so far."""
+    if not json_output:
+        for line in study_lines(database, name, terminal_width()):
+            print(line)
+        return
+    data, _, findings = _read(database, name)
+    found = {} if findings is None else interventions_data(findings)
+    print(json.dumps({**data, **found}, ensure_ascii=False, allow_nan=False))
+
+
+def study_lines(database: Path, name: str, width: int) -> list[str]:
+    """Return what a study found so far, as text.
+
+    Args:
+        database: the file that holds it.
+        name: of the study.
+        width: columns of a line.
+    """
+    data, result, findings = _read(database, name)
+    lines = list(_table_lines(data, result))
+    return lines if findings is None else [*lines, "", *interventions_lines(findings, width)]
+
+
+def _read(database: Path, name: str) -> tuple[dict[str, Any], StudyResult, InterventionFindings | None]:
     with open_queries(database) as queries, queries.snapshot():
         work = queries.find_work(name)
         study = queries.study_record(work)
         plan = read_study_plan(database, study)
         result = study_kind(plan.kind).result(queries, study, plan)
         data = study_data(queries, study, plan, result)
-        findings = measure_interventions(queries, [work]) if plan.kind == INTERVENTIONS.name else None
-    if json_output:
-        found = {} if findings is None else interventions_data(findings)
-        print(json.dumps({**data, **found}, ensure_ascii=False, allow_nan=False))
-        return
-    _print_table(work, data, result)
-    if findings is not None:
-        print()
-        for line in interventions_lines(findings, terminal_width()):
-            print(line)
+        return data, result, measure_interventions(queries, [work]) if plan.kind == INTERVENTIONS.name else None
 
 
 def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: StudyResult) -> dict[str, Any]:
@@ -199,19 +212,19 @@ def _cell(value: str | float | None) -> str:
     return str(value) if isinstance(value, int) else number(value)
 
 
-def _print_table(work: Work, data: Mapping[str, Any], result: StudyResult) -> None:
-    state = data["state"]
-    print(f"{work.title}: {data['kind']} of run {work.run}, {state}, {data['done']}/{data['jobs']} done")
+def _table_lines(data: Mapping[str, Any], result: StudyResult) -> Iterator[str]:
+    run, state = data["run"], data["state"]
+    yield f"study {data['study']}: {data['kind']} of run {run}, {state}, {data['done']}/{data['jobs']} done"
     if result.rows:
-        print()
+        yield ""
         table = TextTable(
             title="",
             heads=tuple(column.replace("_", " ") for column in result.columns),
             rows=tuple(tuple(map(_cell, row)) for row in result.rows),
         )
-        for line in (*table.as_text(), "", *result.notes):
-            print(line)
+        yield from (*table.as_text(), "", *result.notes)
     if data["signals"]:
         names = ",".join(data["signals"])
-        print(f"\nConfidence functions for the report of run {work.run}: {names}")
-        print(f"  salt-tui report {work.run} --function {names}")
+        yield ""
+        yield f"Confidence functions for the report of run {run}: {names}"
+        yield f"  salt-tui report {run} --function {names}"
