@@ -14,14 +14,23 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from salt_tui.app.desk import Desk
-from salt_tui.app.dialogs import LineOfInput, Question
+from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
 from salt_tui.app.framed_screen import FramedScreen
+from salt_tui.app.live_lines import progress_bar
 from salt_tui.app.messages import ShowScreen
-from salt_tui.app.replay_state import ReplayState, load_replay
+from salt_tui.app.replay_state import ReplayState, load_experiment, load_replay
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.palette import draw_cell
 from salt_tui.runner.background import BackgroundRun
-from salt_tui.runner.events import ModelLoading, PromptEvaluated, RunEnded, TokenArrived
+from salt_tui.runner.events import (
+    AnswerFinished,
+    ModelLoading,
+    Notice,
+    PromptEvaluated,
+    RunEnded,
+    RunStarted,
+    TokenArrived,
+)
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study
 from salt_tui.store.records import UnitRecord
 from salt_tui.visible_text import visible
@@ -47,12 +56,15 @@ class ReplayScreen(FramedScreen):
         Binding("F", "fix_before", "Fix before", tooltip="Make all before the atom right", id="replay.fix_before"),
         Binding("C", "corrupt_before", "Corrupt some", tooltip="Make some before it wrong", id="replay.corrupt_before"),
         Binding("backspace", "undo", "Undo", id="replay.undo"),
+        Binding(
+            "x", "experiment", "Experiment", tooltip="Replay many answers, changed at random", id="replay.experiment"
+        ),
         Binding("X", "stop", "Stop", tooltip="Stop the replay", id="replay.stop"),
         Binding("escape", "back", "Back", id="replay.back"),
     ]
     FOOTER = (
         "replay.back", "replay.compute", "replay.stop", "replay.next_atom", "replay.fix", "replay.corrupt",
-        "replay.write", "replay.fix_before", "replay.corrupt_before", "replay.undo",
+        "replay.write", "replay.fix_before", "replay.corrupt_before", "replay.undo", "replay.experiment",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -64,6 +76,7 @@ class ReplayScreen(FramedScreen):
         self._computing: BackgroundRun | None = None
         self._waiting = False
         self._words = ""
+        self._experiment: tuple[int, int] | None = None
 
     def compose_body(self) -> ComposeResult:
         """Lay the parts out."""
@@ -152,6 +165,10 @@ class ReplayScreen(FramedScreen):
         return text
 
     def _progress(self) -> str:
+        if self._computing is not None and self._experiment is not None:
+            done, total = self._experiment
+            words = f"{done}/{total} replays" if total else self._words
+            return f"planned experiment {progress_bar(done / total if total else 0.0, 20)} {words}"
         if self._computing is not None:
             return self._words or "begins"
         if self._waiting:
@@ -253,10 +270,45 @@ class ReplayScreen(FramedScreen):
         state = self.state
         if state is None:
             return
-        request = StudyRequest("manual", str(state.run), state.options())
-        self._waiting, self._words = False, "begins"
+        self._waiting, self._experiment = False, None
+        self._start(StudyRequest("manual", str(state.run), state.options()))
+
+    def _start(self, request: StudyRequest) -> None:
+        self._words = "begins"
         self._computing = BackgroundRun(lambda emit: prepare_study(request, self.desk.database, emit), str)
         self._computing.start()
+
+    def action_experiment(self) -> None:
+        """Replay many answers of the run, or show what an experiment found."""
+        state = self.state
+        if state is None or self._computing is not None:
+            return
+        if self.desk.computing:
+            self.say("a run computes here: the experiment can begin when it has ended")
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._experiment = 0, 0
+                self._start(StudyRequest("interventions", str(state.run), {}))
+            else:
+                self.read_experiment(state.run)
+
+        self.app.push_screen(
+            Question(
+                f"Replay up to 20 answers of each task of run {state.run}, changed at random?",
+                "It takes minutes and can be stopped and resumed. No: show what the newest experiment found.",
+            ),
+            answered,
+        )
+
+    @work(thread=True, exclusive=True, group="experiment", exit_on_error=False)
+    def read_experiment(self, run: int) -> None:
+        """Measure the newest experiment of the run beside the screen, and show it."""
+        with failures_told(self.app, self.say_error):
+            text = load_experiment(self.desk.database, run, self.size.width - 8)
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self.app.push_screen, TextToRead(f"Experiment on run {run}", text))
 
     def action_stop(self) -> None:
         """Stop the replay."""
@@ -271,6 +323,12 @@ class ReplayScreen(FramedScreen):
             return
         while computing.mailbox:
             match computing.mailbox.popleft():
+                case RunStarted(tasks=tasks) if self._experiment is not None:
+                    self._experiment = sum(task.done for task in tasks), sum(task.total for task in tasks)
+                case AnswerFinished() if self._experiment is not None:
+                    self._experiment = self._experiment[0] + 1, self._experiment[1]
+                case Notice(text=text):
+                    self.say(text)
                 case ModelLoading(fraction=fraction):
                     self._words = f"the model loads {fraction:.0%}"
                 case PromptEvaluated(done=done, total=total):
@@ -283,7 +341,10 @@ class ReplayScreen(FramedScreen):
                     pass
         if not computing.alive and not computing.mailbox:
             self._computing = None
-            if self.state is not None:
+            if self._experiment is not None and self.state is not None:
+                self._experiment = None
+                self.read_experiment(self.state.run)
+            elif self.state is not None:
                 self.read(self.state.generation, self.state.cursor, self.state.run)
         self._draw()
 
@@ -303,5 +364,5 @@ class ReplayScreen(FramedScreen):
             return self._computing is not None
         if action == "undo":
             return self.state is not None
-        needs = {"move", "compute", "fix", "corrupt", "write", "fix_before", "corrupt_before"}
+        needs = {"move", "compute", "fix", "corrupt", "write", "fix_before", "corrupt_before", "experiment"}
         return None if action in needs and (self.state is None or not self.state.atoms) else True

@@ -8,6 +8,8 @@ from math import exp
 from pathlib import Path
 from random import Random
 
+from salt_tui.measure.interventions import measure_interventions
+from salt_tui.reports.intervention_tables import interventions_lines
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import ProblemRecord, UnitRecord, Work
 from salt_tui.visible_text import visible
@@ -177,6 +179,19 @@ def load_replay(database: Path, generation: int, run: int) -> ReplayState:
         state = ReplayState(run, generation, answer.problem, atoms)
         state.branches = _branches(queries, run, generation)
         return state
+
+
+def load_experiment(database: Path, run: int, width: int) -> str:
+    """Return what the newest experiment on a run found, in lines; one sentence where there is none.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    with open_queries(database) as queries, queries.snapshot():
+        studies = [study.work for study in queries.studies(run) if study.kind == "interventions"]
+        if not studies:
+            return "No experiment was made on this run: x, then y, makes one."
+        return "\n".join(interventions_lines(measure_interventions(queries, studies[-1:]), max(width, 40)))
 
 
 def _branches(queries: Queries, run: int, generation: int) -> tuple[Branch, ...]:

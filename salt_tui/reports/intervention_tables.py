@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from salt_tui.measure.interventions import InterventionFindings, OutcomeFindings, TaskFindings
+from salt_tui.reports.curve_text import curve_lines
 from salt_tui.reports.text_tables import TextTable, interval_text, number, value_text
 from salt_tui.reports.wrapping import wrapped
 from scoring.interventions import FEWEST_PROBLEMS, Outcome
@@ -37,9 +38,32 @@ def interventions_lines(findings: InterventionFindings, width: int) -> Iterator[
         yield from table.as_text(width)
         for note in table.notes:
             yield from wrapped(note, width)
+    for task in findings.tasks:
+        yield from _curves(task)
     yield ""
     for note in interventions_notes(findings):
         yield from wrapped(note, width)
+
+
+def _curves(task: TaskFindings) -> Iterator[str]:
+    """Yield the two curves of figure 4 and that of figure 26, of P(gold) where it is known."""
+    if task.problems < FEWEST_PROBLEMS:
+        return
+    found = task.outcomes["probability"]
+    if found.baseline is None:
+        found = task.outcomes["outcome"]
+    what = OUTCOME_NAMES[found.outcome]
+    for contrast in found.contrasts:
+        if not contrast.adjusted and contrast.curve.dose:
+            yield ""
+            yield f"{task.task}: change of {what} by the {TREATMENT_NAMES[contrast.treatment]}, with 95 % interval"
+            yield from curve_lines(contrast.curve, "more wrong before it ← → more right")
+    controlled = found.lengths[0]
+    if controlled.curve.dose:
+        yield ""
+        yield f"{task.task}: {what} by length at equal correctness, with 95 % interval"
+        yield from curve_lines(controlled.curve, "atoms before it")
+    yield from _caveat(task)
 
 
 def interventions_tables(findings: InterventionFindings) -> list[TextTable]:

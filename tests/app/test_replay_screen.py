@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from salt_tui.app.answer_screen import AnswerScreen
 from salt_tui.app.application import SaltApp
-from salt_tui.app.dialogs import Question
+from salt_tui.app.dialogs import Question, TextToRead
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.messages import OpenRun
 from salt_tui.app.replay_screen import ReplayScreen
@@ -134,11 +134,32 @@ def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model:
     drive(scenario, database)
 
 
+def test_the_planned_experiment_runs_from_the_screen_and_shows_what_it_found(
+    scripted_model: ScriptedModel, tmp_path: Path
+) -> None:
+    database = tmp_path / "x.db"
+    generation = make_run(scripted_model, database)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await opened(app, pilot, generation, 2)
+        for answer, words in (("question.no", "No experiment was made"), ("question.yes", "prefix interventions")):
+            await press(pilot, "replay.experiment")
+            await until(pilot, lambda: isinstance(app.screen, Question))
+            await pilot.press(answer.removeprefix("question.")[0])
+            await until(pilot, lambda: isinstance(app.screen, TextToRead), 90)
+            await until(pilot, lambda words=words: words in screen_text(app))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is screen)
+
+    drive(scenario, database)
+
+
 def test_a_replay_waits_for_a_run_that_computes_or_stops_it(scripted_model: ScriptedModel, tmp_path: Path) -> None:
     database = tmp_path / "x.db"
     generation = make_run(scripted_model, database)
-    slow = RunRequest(str(tmp_path / "model.scripted.json"), (TASK,), difficulty="medium", limit=2, seed=1)
     script = json.loads((tmp_path / "model.scripted.json").read_text())
+    (tmp_path / "slow.scripted.json").write_text(json.dumps({**script, "seconds_per_step": 0.1}))
+    slow = RunRequest(str(tmp_path / "slow.scripted.json"), (TASK,), difficulty="medium", limit=2, seed=1)
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await opened(app, pilot, generation, 2)
@@ -152,5 +173,4 @@ def test_a_replay_waits_for_a_run_that_computes_or_stops_it(scripted_model: Scri
         assert screen._waiting
         await until(pilot, lambda: bool(screen.state and screen.state.branches), 60)
 
-    assert script["replies"]
     drive(scenario, database)

@@ -72,7 +72,7 @@ def test_a_caveat_stands_in_every_table_and_in_the_sentences(task: str) -> None:
     caveat = get_task(task).dependence.intervention_caveat
     assert caveat
     words = " ".join(" ".join(interventions_lines(found, 200)).split())
-    assert words.count(caveat) == 1 + 6
+    assert words.count(caveat) == 1 + 6 + 1
     assert interventions_data(found)["tasks"][task]["caveat"] == caveat
 
 
@@ -80,6 +80,8 @@ def test_lines_fit_and_name_what_was_left_out_and_whether_the_replays_were_exact
     found = findings(EDITS)
     lines = list(interventions_lines(found, 80))
     assert max(map(len, lines)) <= 80
+    assert sum("┤" in line for line in lines) == 3 * 7
+    assert any("●" in line and "·" in line for line in lines)
     words = " ".join(lines)
     assert "All 9 unchanged replays gave the stored answer again, bit for bit." in words
     assert "2 replays are left out: no room" in words
