@@ -67,7 +67,7 @@ def test_edits_are_made_and_taken_back(scripted_model: ScriptedModel, tmp_path: 
 async def opened(app: SaltApp, pilot: Pilot[int], generation: int, atom: int) -> ReplayScreen:
     """Open the answer, and it in Replay by the key."""
     app.post_message(OpenRun(1))
-    await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.desk.runs.shown.reading)  # type: ignore[union-attr]
+    await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not app.desk.runs.shown.reading, 60)  # type: ignore[union-attr]
     app.desk.runs.answer = generation, atom
     app.action_show_screen("answer")
     await until(pilot, lambda: isinstance(app.screen, AnswerScreen) and app.screen._document is not None)
@@ -111,10 +111,10 @@ def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model:
         assert "[[b]X]" in screen_text(app)
         await press(pilot, "replay.compute")
         await press(pilot, "replay.stop")
-        await until(pilot, lambda: screen._computing is None)
+        await until(pilot, lambda: screen._computing is None, 90)
         if not state.branches:
             await press(pilot, "replay.compute")
-            await until(pilot, lambda: bool(state.branches))
+            await until(pilot, lambda: bool(state.branches), 90)
         branch = state.branches[-1]
         assert branch.edits == {2: "[b]X"}
         assert branch.atoms[2].text == "[b]X"
@@ -171,6 +171,6 @@ def test_a_replay_waits_for_a_run_that_computes_or_stops_it(scripted_model: Scri
         await press(pilot, "question.no")
         await until(pilot, lambda: app.screen is screen)
         assert screen._waiting
-        await until(pilot, lambda: bool(screen.state and screen.state.branches), 60)
+        await until(pilot, lambda: bool(screen.state and screen.state.branches), 90)
 
     drive(scenario, database)
