@@ -16,7 +16,7 @@ from textual.worker import get_current_worker
 
 from salt_tui.app import studies_state
 from salt_tui.app.desk import Desk
-from salt_tui.app.dialogs import Question
+from salt_tui.app.dialogs import LineOfInput, Question
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import ShowScreen
 from salt_tui.app.studies_state import RunStudies
@@ -28,6 +28,7 @@ from salt_tui.runner.events import AnswerFinished, ModelLoading, Notice, RunEnde
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.studies.kind import StudyKind
+from salt_tui.runner.studies.plan import Options
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, prepare_study_resume
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE
@@ -139,16 +140,28 @@ class StudiesScreen(FramedScreen):
         if isinstance(chosen, StudyListing):
             self.open_result(str(chosen.work))
         elif isinstance(chosen, StudyKind) and self._studies is not None and self._may_begin():
-            kind, run = chosen, self._studies.run
+            self._ask(chosen, self._studies)
 
-            def answered(yes: bool | None) -> None:
-                if yes and self._may_begin():
-                    request = StudyRequest(kind.name, str(run), {})
-                    self._begin(lambda emit: prepare_study(request, self.desk.database, emit))
+    def _ask(self, kind: StudyKind, studies: RunStudies) -> None:
+        def begin(options: Options) -> None:
+            if self._may_begin():
+                request = StudyRequest(kind.name, str(studies.run), options)
+                self._begin(lambda emit: prepare_study(request, self.desk.database, emit))
 
-            self.app.push_screen(
-                Question(f"Start {kind.name} of run {run}?", self._studies.consequence(kind)), answered
-            )
+        def named(model: str | None) -> None:
+            if model:
+                begin({"model": model})
+
+        def answered(yes: bool | None) -> None:
+            if yes and kind.computed_by == "another model":
+                self.app.push_screen(
+                    LineOfInput("Which model?", "", "a name of models.toml or a path", paths=True), named
+                )
+            elif yes:
+                begin({})
+
+        question = f"Start {kind.name} of run {studies.run}?"
+        self.app.push_screen(Question(question, studies.consequence(kind)), answered)
 
     @work(thread=True, exclusive=True, group="result", exit_on_error=False)
     def open_result(self, name: str) -> None:

@@ -37,12 +37,14 @@ class RunStudies:
 
     def consequence(self, kind: StudyKind) -> str:
         """Say what starting a kind with its usual options means."""
-        options = ", ".join(f"{option.name.replace('_', ' ')} {option.default}" for option in kind.options)
+        usually = [option for option in kind.options if option.default != ""]
+        options = ", ".join(f"{option.name.replace('_', ' ')} {option.default}" for option in usually)
         if kind.computed_by == "no model":
             cost = f"It reads what is stored of {self.answers} answers and needs no model."
         else:
+            model = "another model" if kind.computed_by == "another model" else "the model again"
             cost = (
-                f"It loads the model again and is about {self.answers} answers of {self.tokens:,} tokens. What it will"
+                f"It loads {model} and is about {self.answers} answers of {self.tokens:,} tokens. What it will"
                 " take stands in the last row once the model is loaded; X stops it, and it can be resumed."
             )
         usual = f"\nWith {options}; `salt-tui study {kind.name} {self.run}` takes others." if options else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Input
 
 from salt_tui.app.application import SaltApp
-from salt_tui.app.dialogs import Question
+from salt_tui.app.dialogs import LineOfInput, Question
 from salt_tui.app.runs_screen import RunsScreen
 from salt_tui.app.studies_screen import StudiesScreen, StudyList
 from salt_tui.app.studies_state import startable_kinds
@@ -91,5 +91,26 @@ def test_a_study_is_stopped_and_goes_on(scripted_model: ScriptedModel, tmp_path:
         await pilot.press("home")
         await press(pilot, "studies.resume")
         await until(pilot, lambda: screen._computing is None and studies_of(database) == [("samples", "finished")], 40)
+
+    drive(scenario, database)
+
+
+def test_another_model_is_asked_for(scripted_model: ScriptedModel, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    make_run(scripted_model, database)
+    place = [kind.name for kind in startable_kinds()].index("second-model")
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await opened(app, pilot)
+        for _ in range(place):
+            await press(pilot, "studies.next")
+        await press(pilot, "studies.open")
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, LineOfInput))
+        app.screen.query_one(Input).value = "nowhere.gguf"
+        await pilot.press("enter")
+        await until(pilot, lambda: any("nowhere.gguf" in note.message for note in app._notifications))
+        await until(pilot, lambda: screen._computing is None)
+        assert studies_of(database) == []
 
     drive(scenario, database)
