@@ -10,9 +10,11 @@ import pytest
 
 from salt_tui.engine.engine import Chosen, Token
 from salt_tui.engine.requests import Choice, Forced, Free
-from salt_tui.runner.events import RunEnded
+from salt_tui.runner.events import PromptEvaluated, RunEnded
 from salt_tui.runner.jobs import Ending, JobName, Output
+from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.runner.request import RunRequest
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, read_study_plan
 from salt_tui.runner.studies.questions import (
     NO_NUMBER,
@@ -205,3 +207,25 @@ def test_stopped_and_resumed_gives_the_same_signals(
 def test_options_that_cannot_be_meant_are_one_line(options: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         study_kind("verbalised").complete(options)
+
+
+@pytest.mark.model
+def test_no_answer_is_evaluated_twice(tmp_path: Path) -> None:
+    """The first question about an answer evaluates its prompt; every other one begins where that is done."""
+    database = tmp_path / "x.db"
+    computed(lambda emit: prepare_run(RunRequest("nano", ("words_collection",), "trivial", 6, 1), database, emit))
+    events = ask(database, functions="p_true,p_true_independent,verbalised")
+    first = {}
+    for event in events:
+        if isinstance(event, PromptEvaluated):
+            first.setdefault(event.generation, event)
+    evaluated = [number for number, event in first.items() if event.done < event.total]
+    answers = rows(database, "SELECT count(DISTINCT parent) FROM generation WHERE role = 'question'")
+    assert [(len(evaluated),)] == answers == [(6,)]
+    assert len(first) > 30
+    # A walked beginning gives the same numbers as an answer that is asked about alone.
+    alone = tmp_path / "alone.db"
+    computed(lambda emit: prepare_run(RunRequest("nano", ("words_collection",), "trivial", 6, 1), alone, emit))
+    ask(alone, functions="p_true", unit="atom")
+    query = "SELECT generation, \"index\", value FROM signal WHERE name = 'p_true' AND kind = 'atom' ORDER BY 1, 2"
+    assert rows(alone, query) == rows(database, query)
