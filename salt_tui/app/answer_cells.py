@@ -80,6 +80,19 @@ class UnitCells:
         self.lengths = array("I", (end - start for start, end in zip([0, *starts], ends, strict=False)))
         self.values = array("d", values.astype(np.float64).tobytes())
 
+    def take(self, other: UnitCells, count: int) -> None:
+        """Hold the first units of another."""
+        self.statuses = other.statuses[:count]
+        self.lines = other.lines[:count]
+        self.values = other.values[: count * len(FUNCTIONS)]
+        self.lengths = array("I")
+        for number, line in enumerate(self.lines):
+            if number and (self._one_line or self.lines[number - 1] == line):
+                self.lengths[-1] += 1
+            else:
+                self.lengths.append(1)
+        self._flow = None
+
     def flow(self, width: int, *, grid: bool, merged: bool, growing: bool) -> Flow:
         """Return the units broken into rows of ``width`` cells.
 

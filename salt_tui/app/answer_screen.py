@@ -6,11 +6,10 @@ import time
 from typing import ClassVar
 
 from rich.text import Text
-from textual import events, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.message import Message
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
@@ -21,11 +20,11 @@ from salt_tui.app.atom_map import Place
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import TextToRead
 from salt_tui.app.framed_screen import FramedScreen
-from salt_tui.app.live_lines import progress_bar
 from salt_tui.app.messages import ShowScreen
 from salt_tui.app.problem_picture import picture
 from salt_tui.app.reply_view import ReplyView
 from salt_tui.app.run_session import RunSession
+from salt_tui.app.scrubber import Scrubber, played_words
 from salt_tui.app.shade_scale import SHADE_SCALES
 from salt_tui.app.task_ranks import TaskRanks
 from salt_tui.app.token_player import TokenPlayer
@@ -35,26 +34,6 @@ from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 20
 NO_ANSWER = "No answer is open.  Enter on an atom of Live opens its answer."
-
-
-class Scrubber(Static):
-    """How much of the answer has arrived again; a click goes there."""
-
-    class Moved(Message):
-        """A place was clicked, from 0 to 1."""
-
-        def __init__(self, share: float) -> None:
-            super().__init__()
-            self.share = share
-
-    def on_click(self, event: events.Click) -> None:
-        """Go to the place that was clicked."""
-        self.post_message(self.Moved(min(1.0, max(0.0, (event.x - 1) / max(1, self.bar_width)))))
-
-    @property
-    def bar_width(self) -> int:
-        """Cells of the bar."""
-        return max(1, self.size.width // 3)
 
 
 class AnswerScreen(FramedScreen):
@@ -233,9 +212,7 @@ class AnswerScreen(FramedScreen):
         if self._document is None:
             return
         if player.playing or player.arrived < player.total:
-            bar = progress_bar(player.arrived / player.total if player.total else 0.0, scrubber.bar_width)
-            words = "" if player.playing else " · space goes on"
-            scrubber.update(f" {bar} {player.arrived}/{player.total} tokens · {player.speed} a second{words}")
+            scrubber.update(played_words(player, "tokens", scrubber.bar_width))
         else:
             scrubber.update(f" {answer_lines.course_line(self._document, self._token, self.size.width - 2)}")
 

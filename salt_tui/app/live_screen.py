@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
-from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from salt_tui.app import live_lines
@@ -26,12 +21,14 @@ from salt_tui.app.atom_sentence import fit, heading, sentence
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import Question
 from salt_tui.app.framed_screen import FramedScreen
+from salt_tui.app.live_parts import Legend, TaskLines
 from salt_tui.app.messages import ExportRuns, OpenAnswer, OpenRun, ResumeRun, ShowScreen
+from salt_tui.app.run_player import RunPlayer
 from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.runs_state import why_not
+from salt_tui.app.scrubber import Scrubber, played_words
 from salt_tui.app.settings import load_view, save_view
 from salt_tui.measure.running import Measured
-from salt_tui.palette import DrawingMode, Look, draw_cell
 from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 30
@@ -53,54 +50,6 @@ LOW = 22
 NO_RUN = "No run is open.  1 sets one up, 3 lists the stored ones."
 
 
-class Legend(Widget):
-    """The heading of the map: granularity, confidence function, shades from 0 to 1."""
-
-    def __init__(self) -> None:
-        """Start without words."""
-        super().__init__(id="legend")
-        self.words = ("", "")
-        self.look = Look(DrawingMode.COLOUR)
-
-    @property
-    def room(self) -> int:
-        """Cells for the words."""
-        return self.size.width - 1 - sum(segment.cell_length for segment in self._shades())
-
-    def _shades(self) -> list[Segment]:
-        """Return the cells of a right atom from unsure to sure, and of a wrong one."""
-        shown = [
-            *dict.fromkeys(draw_cell(self.look, "correct", step) for step in range(self.look.steps)),
-            (" ", "none"),
-            *dict.fromkeys(draw_cell(self.look, "wrong", step) for step in range(self.look.steps)),
-        ]
-        return [Segment(glyph, Style.parse(style)) for glyph, style in shown]
-
-    def render_line(self, y: int) -> Strip:
-        """Draw the one line."""
-        width = self.size.width
-        left, right = self.words
-        segments = [Segment(f" {left}", Style(bold=True)), *self._shades()]
-        used = sum(segment.cell_length for segment in segments)
-        segments.append(Segment(right.ljust(max(0, width - used), "─"), Style(bold=True)))
-        return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
-
-
-class TaskLines(Static):
-    """The lines of the tasks; a click on one chooses its task."""
-
-    class Chosen(Message):
-        """The line of a task was clicked; the first line is 0."""
-
-        def __init__(self, line: int) -> None:
-            super().__init__()
-            self.line = line
-
-    def on_click(self, event: events.Click) -> None:
-        """Say which line it was."""
-        self.post_message(self.Chosen(event.y))
-
-
 class LiveScreen(FramedScreen):
     """Shows a `RunSession`."""
 
@@ -111,6 +60,9 @@ class LiveScreen(FramedScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "Pause", id="live.pause"),
         Binding("space", "go_on", "Go on", id="live.go_on"),
+        Binding("space", "play", "Play", tooltip="Let the atoms arrive again", id="live.play"),
+        Binding("plus", "speed(1)", "Faster", id="live.faster"),
+        Binding("minus", "speed(-1)", "Slower", id="live.slower"),
         Binding("f", "function(1)", "Signal", tooltip="Next confidence function", id="live.function"),
         Binding("F", "function(-1)", "Previous confidence function", id="live.function_back"),
         Binding("slash", "filter", "Filter", tooltip="Show some answers only", id="live.filter"),
@@ -129,9 +81,9 @@ class LiveScreen(FramedScreen):
         Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.live_not_stopped"),
     ]
     FOOTER = (
-        "live.go_on", "live.pause", "live.cancel_run", "live.resume", "live.read_again", "map.open", "map.next_wrong",
-        "map.surest_wrong", "map.previous_answer", "live.function", "live.filter", "live.task", "live.granularity",
-        "live.export", "live.log", "live.cancel_answer", "live.copy",
+        "live.faster", "live.slower", "live.go_on", "live.pause", "live.cancel_run", "live.resume", "live.read_again",
+        "map.open", "map.next_wrong", "map.surest_wrong", "map.previous_answer", "live.function", "live.filter",
+        "live.play", "live.task", "live.granularity", "live.export", "live.log", "live.cancel_answer", "live.copy",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -141,6 +93,8 @@ class LiveScreen(FramedScreen):
         self._session: RunSession | None = None
         self._sentence = ""
         self._texts: dict[str, str] = {}
+        self._player: RunPlayer | None = None
+        self._ticked = 0.0
         self._stale = False
         self._changed: set[int] = set()
         self._progressed = False
@@ -156,7 +110,7 @@ class LiveScreen(FramedScreen):
         yield TaskLines(id="tasks", markup=False)
         yield Legend()
         yield AtomHeatmap(AtomMap(), self.desk.look, id="map")
-        yield Static(id="unit", markup=False)
+        yield Scrubber(id="unit", markup=False)
         yield Static(id="sentence", markup=False)
         yield Static(id="log", markup=False)
         yield Static(id="metrics", markup=False)
@@ -166,21 +120,21 @@ class LiveScreen(FramedScreen):
         """Begin to pull."""
         self.query_one("#log").display = False
         self.query_one("#map-filter").display = False
-        self.map.map.function = live_lines.known_function(load_view().function)
-        self.map.cursor_moved = self._cursor_moved
-        self.map.focus()
+        self.heatmap.map.function = live_lines.known_function(load_view().function)
+        self.heatmap.cursor_moved = self._cursor_moved
+        self.heatmap.focus()
         self.set_interval(1 / FRAMES_PER_SECOND, self._pull)
         self.set_interval(1 / NUMBERS_PER_SECOND, self._count)
         self._pull()
 
     def look_changed(self) -> None:
         """Draw the cells with another look."""
-        self.map.look = self.desk.look
+        self.heatmap.look = self.desk.look
         self.redraw()
 
     @property
-    def map(self) -> AtomHeatmap:
-        """The map."""
+    def heatmap(self) -> AtomHeatmap:
+        """The drawn map."""
         return self.query_one("#map", AtomHeatmap)
 
     # --- pulling ------------------------------------------------------------------------------------------------
@@ -208,6 +162,9 @@ class LiveScreen(FramedScreen):
         if not self.is_active:
             self._stale = True
             return
+        if self._player is not None:
+            self._play(self._player)
+            return
         if session.measured is not self._drawn:
             self._draw_measured()
         self._offer_another_environment(session)
@@ -215,14 +172,14 @@ class LiveScreen(FramedScreen):
         if session.computing and not self._stale and self._ticks % TICKS_WHILE_COMPUTING:
             return
         # Stored answers come by the hundred; laying out thirty times a second would cost more than reading them.
-        if session.reading and self.map.map.height > self.map.size.height and self._ticks % TICKS_WHILE_READING:
+        if session.reading and self.heatmap.map.height > self.heatmap.size.height and self._ticks % TICKS_WHILE_READING:
             return
         if self._stale:
             self._stale = False
-            self.map.show_everything()
+            self.heatmap.show_everything()
             self._draw_all()
         elif self._changed:
-            self.map.show_changes(self._changed)
+            self.heatmap.show_changes(self._changed)
             self._draw_sentence()
         if self._progressed:
             self._draw_all()
@@ -253,15 +210,16 @@ class LiveScreen(FramedScreen):
 
     def _show_session(self, session: RunSession | None) -> None:
         shown = session.state.map if session else AtomMap()
+        self._player = None
         # What the user chose to look at stays chosen; a filter is of one run.
         if self.query_one("#map-filter").display:
             self._leave_filter()
-        shown.function = self.map.map.function
-        if shown.kind != self.map.map.kind:
-            shown.kind = self.map.map.kind
+        shown.function = self.heatmap.map.function
+        if shown.kind != self.heatmap.map.kind:
+            shown.kind = self.heatmap.map.kind
         self._session = session
         self._settled = False
-        self.map.show_map(shown, follow=session is not None and session.computing)
+        self.heatmap.show_map(shown, follow=session is not None and session.computing)
         self._draw_all()
         self._draw_log()
 
@@ -288,7 +246,7 @@ class LiveScreen(FramedScreen):
         if session is not None and session is self.desk.runs.shown and answer is not None:
             number = session.state.map.number_of(answer[0])
             if number is not None and session.state.map.kind == "atom":
-                self.map.go_to(Place(number, answer[1]))
+                self.heatmap.go_to(Place(number, answer[1]))
         self.desk.runs.answer = None
 
     # --- drawing ------------------------------------------------------------------------------------------------
@@ -320,16 +278,22 @@ class LiveScreen(FramedScreen):
         session = self._session
         if session is None:
             return
-        can = (session.state.phase, session.computing, session.resumable, bool(session.state.map.answers))
-        if can != self._can:
-            self._can = can
-            self.refresh_bindings()
+        self._refresh_keys(session)
         self._set("title", live_lines.title_line(session, self.size.width))
         self._draw_tasks(session)
 
+    def _refresh_keys(self, session: RunSession) -> None:
+        """Let the last row show what can be done now, where that is something else."""
+        state = session.state
+        able = (session.computing, session.reading, session.resumable, bool(state.map.answers), bool(self._sentence))
+        can = (state.phase, *able)
+        if can != self._can:
+            self._can = can
+            self.refresh_bindings()
+
     def _draw_tasks(self, session: RunSession) -> None:
         rows = TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
-        cursor = self.map.cursor
+        cursor = self.heatmap.cursor
         marked = session.state.map.task
         if marked is None and cursor is not None:
             marked = session.state.map.answers[cursor.answer].task
@@ -344,7 +308,7 @@ class LiveScreen(FramedScreen):
         legend.words = (
             ("", "")
             if session is None
-            else live_lines.legend_words(session.state, self.map.following, session.reading, legend.room)
+            else live_lines.legend_words(session.state, self.heatmap.following, session.reading, legend.room)
         )
         if before != (legend.words, legend.look):
             legend.refresh()
@@ -356,8 +320,8 @@ class LiveScreen(FramedScreen):
             self._set("metrics", "\n".join(live_lines.metric_lines(session, self.size.width)))
 
     def _draw_sentence(self) -> None:
-        session, cursor = self._session, self.map.cursor
-        if session is None:
+        session, cursor = self._session, self.heatmap.cursor
+        if session is None or self._player is not None:
             return
         if cursor is None:
             self._sentence = ""
@@ -365,14 +329,15 @@ class LiveScreen(FramedScreen):
             self._say_words(live_lines.instead_of_a_unit(session.state))
             return
         answer = session.state.map.answers[cursor.answer]
-        if self.map.following and session.state.phase == "failed" and session.state.log:
+        if self.heatmap.following and session.state.phase == "failed" and session.state.log:
             title, words = "why the run ended", visible(session.state.log[-1], 400)
         elif len(session.state.map.cells(cursor.answer)):
             unit = session.describe_unit(cursor)
-            title, words = heading(unit), sentence(unit, self.map.surest_rank)
+            title, words = heading(unit), sentence(unit, self.heatmap.surest_rank)
         else:
             title, words = live_lines.answer_heading(answer), live_lines.answer_sentence(answer, session.state.map.kind)
         self._sentence = f"{title}: {words}"
+        self._refresh_keys(session)
         self._set("unit", live_lines.rule(title, self.size.width))
         self._say_words(words)
 
@@ -411,6 +376,15 @@ class LiveScreen(FramedScreen):
             return able and (session.state.phase == "paused") is (action == "go_on") if session is not None else False
         if action in {"cancel_answer", "cancel_run"}:
             return True if session is not None and session.computing else None
+        if action == "play":
+            return (
+                session is not None
+                and not session.computing
+                and not session.reading
+                and bool(session.state.map.answers)
+            )
+        if action == "speed":
+            return self._player is not None
         if action == "read_again":
             return session is not None and session.state.phase == "elsewhere"
         if action == "resume":
@@ -445,6 +419,61 @@ class LiveScreen(FramedScreen):
             save_view(replace(load_view(), function=function))
             self.redraw()
 
+    # --- play ---------------------------------------------------------------------------------------------------
+
+    def action_play(self) -> None:
+        """Let the atoms of the run arrive again, or pause."""
+        if self._session is None:
+            return
+        if self._player is None:
+            self._player = RunPlayer(self._session.state.map)
+            self.heatmap.show_map(self._player.map, follow=True)
+        self._player.clock.toggle()
+        self._ticked = time.monotonic()
+        self._draw_player(self._player)
+        self.refresh_bindings()
+
+    def action_speed(self, step: int) -> None:
+        """Play faster or slower."""
+        if self._player is not None:
+            self._player.clock.change_speed(step)
+            self._draw_player(self._player)
+
+    def _play(self, player: RunPlayer) -> None:
+        """Show what has arrived since the last frame."""
+        now = time.monotonic()
+        before, was_playing = player.clock.arrived, player.clock.playing
+        player.clock.pass_time(now - self._ticked)
+        self._ticked = now
+        if player.clock.arrived != before:
+            self._draw_player(player)
+        if was_playing and not player.clock.playing:
+            self._leave_play()
+
+    def _draw_player(self, player: RunPlayer) -> None:
+        shown = player.map
+        changed = player.fill()
+        if player.map is shown:
+            self.heatmap.show_changes(changed)
+        else:
+            self.heatmap.show_map(player.map, follow=True)
+        scrubber = self.query_one("#unit", Scrubber)
+        self._set("unit", played_words(player.clock, "atoms", scrubber.bar_width))
+
+    def on_scrubber_moved(self, message: Scrubber.Moved) -> None:
+        """Show the atoms up to the place that was clicked."""
+        if self._player is not None:
+            self._player.clock.go_to(round(message.share * self._player.clock.total))
+            self._draw_player(self._player)
+
+    def _leave_play(self) -> None:
+        """Show the whole run again."""
+        self._player = None
+        if self._session is not None:
+            self.heatmap.show_map(self._session.state.map, follow=False)
+        self._draw_all()
+        self.refresh_bindings()
+
     # --- the filter ---------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
@@ -457,24 +486,24 @@ class LiveScreen(FramedScreen):
         """Show the answers with these words only."""
         if self._session is not None:
             self._session.state.map.show_only(answers_with(event.value))
-            self.map.show_everything()
+            self.heatmap.show_everything()
             self._draw_all()
 
     def on_input_submitted(self) -> None:
         """Keep the filter and go back to the map."""
-        self.map.focus()
+        self.heatmap.focus()
 
     def _leave_filter(self) -> None:
         field = self.query_one("#map-filter", Input)
         field.value = ""
         field.display = False
-        self.map.focus()
+        self.heatmap.focus()
 
     def action_granularity(self) -> None:
         """Show lines instead of atoms, or the reverse."""
         if self._session is not None:
             kinds = self._session.state.map
-            self.map.show_kind(KINDS[(KINDS.index(kinds.kind) + 1) % len(KINDS)])
+            self.heatmap.show_kind(KINDS[(KINDS.index(kinds.kind) + 1) % len(KINDS)])
             self._measure_soon()
             self._draw_all()
 
@@ -486,7 +515,7 @@ class LiveScreen(FramedScreen):
 
     def redraw(self) -> None:
         """Measure and draw anew, for another choice or drawing mode."""
-        self.map.show_everything()
+        self.heatmap.show_everything()
         self._draw_all()
         self._measure_soon()
 
@@ -512,7 +541,7 @@ class LiveScreen(FramedScreen):
         session.state.map.task = tasks[message.line]
         answers = session.state.map.answers
         found = (Place(number, 0) for number, answer in enumerate(answers) if answer.task == tasks[message.line])
-        self.map.go_to(next(found, None))
+        self.heatmap.go_to(next(found, None))
         self.redraw()
 
     def on_atom_heatmap_opened(self, message: AtomHeatmap.Opened) -> None:
@@ -525,8 +554,10 @@ class LiveScreen(FramedScreen):
         self.post_message(OpenAnswer(kinds.answers[place.answer].generation, 0 if atom is None else atom.unit))
 
     def action_back(self) -> None:
-        """Leave the filter, or close the log; go to the list of runs where there is neither."""
-        if self.query_one("#map-filter").display:
+        """Leave what is played, the filter or the log; go to the list of runs where there is none of them."""
+        if self._player is not None:
+            self._leave_play()
+        elif self.query_one("#map-filter").display:
             self._leave_filter()
         elif self.query_one("#log").display:
             self.action_log()
@@ -543,7 +574,7 @@ class LiveScreen(FramedScreen):
 
     def action_cancel_answer(self) -> None:
         """Ask whether to cancel the answer that is under the cursor now."""
-        session, cursor = self._session, self.map.cursor
+        session, cursor = self._session, self.heatmap.cursor
         if session is None:
             return
         if cursor is None:

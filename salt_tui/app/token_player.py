@@ -1,9 +1,9 @@
-"""Lets the stored tokens of an answer arrive again, at a speed that can be changed.  No drawing here."""
+"""Lets stored tokens, or the atoms of a run, arrive again at a speed that can be changed.  No drawing here."""
 
 from __future__ import annotations
 
-SPEEDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Tokens a second."""
+SPEEDS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+"""Tokens, or atoms of a run, a second."""
 
 _USUAL = 3
 

@@ -50,7 +50,7 @@ async def open_stored(app: SaltApp, pilot: Pilot[int]) -> LiveScreen:
 def test_keys_of_the_map(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await open_stored(app, pilot)
-        heatmap = screen.map
+        heatmap = screen.heatmap
         assert heatmap.cursor is None or not heatmap.following
         await press(pilot, "map.first")
         first = heatmap.cursor
@@ -108,6 +108,14 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         session = shown(app)
         assert session is not None
         function = session.state.map.function
+        await press(pilot, "live.play")
+        await until(pilot, lambda: "atoms · 8 a second" in screen_text(app))
+        await press(pilot, "live.slower")
+        await press(pilot, "live.slower")
+        await press(pilot, "live.faster")
+        await until(pilot, lambda: "atoms · 4 a second" in screen_text(app))
+        await press(pilot, "live.back")
+        assert screen.heatmap.map is session.state.map
         await press(pilot, "live.function")
         assert session.state.map.function != function
         await press(pilot, "live.function_back")
@@ -121,10 +129,10 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         await until(pilot, lambda: "kronecker_product" in screen_text(app).splitlines()[22])
         await press(pilot, "live.filter")
         await pilot.press(*"dna 2", "enter")
-        await until(pilot, lambda: screen.map.map.height == 2)
-        assert screen.map.has_focus
+        await until(pilot, lambda: screen.heatmap.map.height == 2)
+        assert screen.heatmap.has_focus
         await press(pilot, "live.back")
-        assert not screen.map.map.filtered
+        assert not screen.heatmap.map.filtered
         await press(pilot, "live.log")
         assert screen.query_one("#log").display
         await press(pilot, "live.back")
@@ -172,7 +180,7 @@ def test_keys_of_a_run_that_computes(script: Callable[..., Path], tmp_path: Path
         await until_still(pilot, lambda: sum(answer.tokens for answer in answers))
         number = being_written()
         assert number is not None
-        screen.map.go_to(Place(number, 0))
+        screen.heatmap.go_to(Place(number, 0))
         await press(pilot, "live.cancel_answer")
         await press(pilot, "question.yes")
         await press(pilot, "live.go_on")
@@ -431,7 +439,7 @@ def test_keys_of_an_answer(stored: Path) -> None:
         live = await open_stored(app, pilot)
         await press(pilot, "map.first")
         await press(pilot, "map.next_wrong")
-        atom = live.map.cursor
+        atom = live.heatmap.cursor
         await press(pilot, "map.open")
         screen = app.screen
         assert isinstance(screen, AnswerScreen)
@@ -495,7 +503,7 @@ def test_keys_of_an_answer(stored: Path) -> None:
         atom_there = screen._document.atom_of(screen._token)  # type: ignore[union-attr]
         await press(pilot, "answer.back")
         await until(pilot, lambda: app.screen is live)
-        assert live.map.cursor == Place(0, atom_there or 0)
+        assert live.heatmap.cursor == Place(0, atom_there or 0)
 
     drive(scenario, stored)
 

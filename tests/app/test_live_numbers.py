@@ -80,9 +80,9 @@ def test_the_score_is_that_of_the_unit_that_is_shown(tmp_path: Path) -> None:
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await show(app, pilot, session)
-        assert "   1   4/6 " in screen.map.draw_row(1).text
+        assert "   1   4/6 " in screen.heatmap.draw_row(1).text
         await pilot.press("g")
-        assert "   1   1/3 " in screen.map.draw_row(1).text
+        assert "   1   1/3 " in screen.heatmap.draw_row(1).text
 
     drive(scenario, tmp_path / "salt.db")
 

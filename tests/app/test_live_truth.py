@@ -62,7 +62,7 @@ def test_the_ranking_is_computed_for_a_key_and_never_for_a_frame(
         assert ranked == 2
         await pilot.press("left")
         await pilot.pause()
-        assert screen.map.surest_rank is None
+        assert screen.heatmap.surest_rank is None
         await pilot.press("right")
         await pilot.pause()
         assert "of the surest errors" not in screen_text(app), "it was not reached by c"
@@ -84,7 +84,7 @@ def test_an_answer_without_atoms_can_be_chosen_and_cancelled(tmp_path: Path) -> 
         screen = await show(app, pilot, session)
         await pilot.press("home", "right_square_bracket")
         await pilot.pause()
-        assert screen.map.cursor == Place(1, 0)
+        assert screen.heatmap.cursor == Place(1, 0)
         assert "answer 2" in screen_text(app)
         assert "10/20 tokens; x cancels it" in screen_text(app)
         await pilot.press("x")
@@ -106,7 +106,7 @@ def test_the_answer_to_cancel_is_the_one_that_was_named_whatever_comes_meanwhile
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await show(app, pilot, session)
-        assert screen.map.following
+        assert screen.heatmap.following
         await pilot.press("x")
         await until(pilot, lambda: "Cancel answer 1 of maze?" in screen_text(app))
         run.mailbox.extend(answer_events(2, 1, ["··"], status=None))
@@ -130,7 +130,7 @@ def test_following_stands_on_a_prompt_while_there_is_no_atom(tmp_path: Path) -> 
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await show(app, pilot, session)
-        assert screen.map.cursor == Place(0, 0)
+        assert screen.heatmap.cursor == Place(0, 0)
 
     drive(scenario, tmp_path / "salt.db")
 
@@ -288,13 +288,13 @@ def test_another_granularity_stays_at_the_place(tmp_path: Path) -> None:
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await show(app, pilot, session)
-        screen.map.go_to(Place(1, 3))
+        screen.heatmap.go_to(Place(1, 3))
         await pilot.press("g")
-        assert (session.state.map.kind, screen.map.cursor) == ("line", Place(1, 1))
+        assert (session.state.map.kind, screen.heatmap.cursor) == ("line", Place(1, 1))
         await pilot.press("g")
-        assert (session.state.map.kind, screen.map.cursor) == ("atom", Place(1, 3))
+        assert (session.state.map.kind, screen.heatmap.cursor) == ("atom", Place(1, 3))
         await pilot.press("g", "left", "g")
-        assert screen.map.cursor == Place(1, 0), "the first atom of another line"
+        assert screen.heatmap.cursor == Place(1, 0), "the first atom of another line"
 
     drive(scenario, tmp_path / "salt.db")
 
@@ -317,18 +317,18 @@ def test_the_scrollbar_stops_following(tmp_path: Path) -> None:
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await show(app, pilot, session)
-        assert screen.map.following
-        assert screen.map.scroll_offset.y == screen.map.max_scroll_y
-        await pilot.click("#map", offset=(screen.map.outer_size.width - 1, 1))
-        await until(pilot, lambda: not screen.map.following)
+        assert screen.heatmap.following
+        assert screen.heatmap.scroll_offset.y == screen.heatmap.max_scroll_y
+        await pilot.click("#map", offset=(screen.heatmap.outer_size.width - 1, 1))
+        await until(pilot, lambda: not screen.heatmap.following)
         await pilot.press("end")
-        assert screen.map.following
-        screen.map.post_message(ScrollTo(y=3, animate=False))
-        await until(pilot, lambda: screen.map.scroll_offset.y == 3)
-        assert not screen.map.following
+        assert screen.heatmap.following
+        screen.heatmap.post_message(ScrollTo(y=3, animate=False))
+        await until(pilot, lambda: screen.heatmap.scroll_offset.y == 3)
+        assert not screen.heatmap.following
         run.mailbox.extend(answer_events(99, 99, ["··"]))
         await pilot.pause(0.1)
-        assert screen.map.scroll_offset.y == 3
+        assert screen.heatmap.scroll_offset.y == 3
 
     drive(scenario, tmp_path / "salt.db")
 
@@ -342,8 +342,10 @@ def test_following_goes_on_while_answers_come(tmp_path: Path) -> None:
             run.mailbox.extend(answer_events(number + 1, number, ["·×"]))
             await pilot.pause(0.02)
         await until(pilot, lambda: len(session.state.map.answers) == 40)
-        await until(pilot, lambda: screen.map.scroll_offset.y == session.state.map.height - screen.map.size.height)
-        assert screen.map.following
+        await until(
+            pilot, lambda: screen.heatmap.scroll_offset.y == session.state.map.height - screen.heatmap.size.height
+        )
+        assert screen.heatmap.following
 
     drive(scenario, tmp_path / "salt.db")
 
@@ -417,7 +419,7 @@ def test_the_key_of_live_shows_the_run_that_computes_and_leaves_no_other_open(
 
 def wheel_up(screen: LiveScreen, *, shift: bool = False) -> None:
     """Turn the wheel over the map."""
-    screen.map.post_message(events.MouseScrollUp(screen.map, 5, 2, 0, -1, 0, shift, False, False))
+    screen.heatmap.post_message(events.MouseScrollUp(screen.heatmap, 5, 2, 0, -1, 0, shift, False, False))
 
 
 def test_the_legend_says_whether_the_newest_is_followed(tmp_path: Path) -> None:
@@ -427,7 +429,7 @@ def test_the_legend_says_whether_the_newest_is_followed(tmp_path: Path) -> None:
         screen = await show(app, pilot, session)
 
         async def check(following: bool) -> None:
-            await until(pilot, lambda: screen.map.following is following)
+            await until(pilot, lambda: screen.heatmap.following is following)
             await until(pilot, lambda: ("newest below" if following else "end follows") in screen_text(app))
             assert ("end follows" if following else "newest below") not in screen_text(app)
 
@@ -440,7 +442,8 @@ def test_the_legend_says_whether_the_newest_is_followed(tmp_path: Path) -> None:
         await check(True)
         run.mailbox.extend(event for n in range(2, 60) for event in answer_events(n, n, ["·×"]))
         await until(
-            pilot, lambda: screen.map.max_scroll_y > 0 and screen.map.scroll_offset.y == screen.map.max_scroll_y
+            pilot,
+            lambda: screen.heatmap.max_scroll_y > 0 and screen.heatmap.scroll_offset.y == screen.heatmap.max_scroll_y,
         )
         wheel_up(screen, shift=True)
         await check(True)

@@ -139,7 +139,7 @@ def test_too_small_is_one_sentence_and_the_cursor_is_kept(stored: Path) -> None:
         assert isinstance(screen, LiveScreen)
         await pilot.press("home", "w", "w")
         await pilot.pause()
-        cursor = screen.map.cursor
+        cursor = screen.heatmap.cursor
         await pilot.resize_terminal(59, 16)
         await pilot.pause()
         assert "finished" not in screen_text(app)
@@ -149,10 +149,10 @@ def test_too_small_is_one_sentence_and_the_cursor_is_kept(stored: Path) -> None:
         await pilot.resize_terminal(60, 16)
         await pilot.pause()
         assert app.screen is screen
-        assert screen.map.cursor == cursor
+        assert screen.heatmap.cursor == cursor
         assert cursor is not None
-        row = screen.map.map.position(cursor)[0]
-        assert 0 <= row - screen.map.scroll_offset.y < screen.map.size.height
+        row = screen.heatmap.map.position(cursor)[0]
+        assert 0 <= row - screen.heatmap.scroll_offset.y < screen.heatmap.size.height
 
     drive(scenario, stored)
 
@@ -275,8 +275,8 @@ def test_no_colour_reaches_the_terminal_without_colours(stored: Path) -> None:
         await pilot.pause()
         screen = app.screen
         assert isinstance(screen, LiveScreen)
-        for y in range(screen.map.size.height):
-            for segment in screen.map.draw_row(y):
+        for y in range(screen.heatmap.size.height):
+            for segment in screen.heatmap.draw_row(y):
                 style = segment.style
                 assert style is None or (style.color is None and style.bgcolor is None)
 
