@@ -193,7 +193,7 @@ class Outside:
         arguments = [*PROGRAM, "run", *wanted, "--display", "app"]
         random = Random(7)
         with TerminalDriver(arguments, self.environment) as terminal:
-            terminal.wait_for("streaming", 240)
+            terminal.wait_for("tok/s", 240)
             terminal.press("3")
             terminal.wait_for("2 runs", 20)
             terminal.press("down", "enter")

@@ -16,7 +16,7 @@ from rich.text import Text
 from tools.terminal_driver import TerminalDriver
 from tools.whole_evaluation import evaluate, terminal_environment
 
-PICTURES = {"setup": "app-setup", "surest_wrong": "app-live", "runs": "app-runs"}
+PICTURES = {"setup": "app-setup", "surest_wrong": "app-live", "answer": "app-answer", "runs": "app-runs"}
 SAMPLES = 5
 
 PICTURE = """\

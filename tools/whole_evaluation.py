@@ -56,12 +56,16 @@ def evaluate(
         look("setup", terminal)
         terminal.press("ctrl+r")
         terminal.wait_for("newest below", 30)
-        terminal.wait_for(lambda text: "complete" in text or "unclosed" in text, LOADS_WITHIN)
-        terminal.wait_for(_has_precision, 60)
+        terminal.wait_for(_has_precision, LOADS_WITHIN)
         look("running", terminal)
         terminal.press("c")
         terminal.wait_for("of the surest errors", 30)
         look("surest_wrong", terminal)
+        terminal.press("enter")
+        terminal.wait_for("entropy", 30)
+        look("answer", terminal)
+        terminal.press("escape")
+        terminal.wait_for("AUROC", 10)
         terminal.press("q")
         terminal.wait_for("Quit while a run computes?", 10)
         terminal.press("y")
@@ -96,7 +100,7 @@ def evaluate(
 
 
 def _has_precision(text: str) -> bool:
-    return re.search(r"\bright [.1]\d* \[", text) is not None  # below the map, with its interval
+    return re.search(r"\bright( ↑)? [.1]\d* \[", text) is not None  # below the map, with its interval
 
 
 def _choose(terminal: TerminalDriver, samples: int) -> None:

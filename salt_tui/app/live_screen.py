@@ -6,11 +6,13 @@ import time
 from dataclasses import replace
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
+from textual.worker import get_current_worker
 
 from salt_tui.app import live_lines
 from salt_tui.app.answer_cells import KINDS
@@ -28,7 +30,9 @@ from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.runs_state import why_not
 from salt_tui.app.scrubber import Scrubber, played_words
 from salt_tui.app.settings import load_view, save_view
+from salt_tui.app.worker_failures import failures_told
 from salt_tui.measure.running import Measured
+from salt_tui.store.queries import open_queries
 from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 30
@@ -114,7 +118,11 @@ class LiveScreen(FramedScreen):
         yield Static(id="sentence", markup=False)
         yield Static(id="log", markup=False)
         yield Static(id="metrics", markup=False)
-        yield Input(placeholder="show answers with these words: task, status, number", compact=True, id="map-filter")
+        yield Input(
+            placeholder="show answers with these words: task, status, number, wrong, right, or text",
+            compact=True,
+            id="map-filter",
+        )
 
     def on_mount(self) -> None:
         """Begin to pull."""
@@ -153,9 +161,7 @@ class LiveScreen(FramedScreen):
             return
         changes = session.pull()
         for message in changes.messages:
-            # What a stored run said was told when it was computed, and stands in the log.
-            if not session.reading:
-                self.say(message, "warning")
+            self.say(message, "warning")
         self._changed |= changes.generations | changes.counted
         self._progressed = self._progressed or changes.progress
         self._measure_when_settled(session)
@@ -484,10 +490,28 @@ class LiveScreen(FramedScreen):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Show the answers with these words only."""
+        self._filter(event.value, {})
+        if self._session is not None and self._session.run is not None and event.value.strip():
+            self.find_texts(self._session.run, event.value)
+
+    def _filter(self, words: str, texts: dict[str, frozenset[int]]) -> None:
         if self._session is not None:
-            self._session.state.map.show_only(answers_with(event.value))
+            self._session.state.map.show_only(answers_with(words, texts))
             self.heatmap.show_everything()
             self._draw_all()
+
+    @work(thread=True, exclusive=True, group="texts", exit_on_error=False)
+    def find_texts(self, run: int, words: str) -> None:
+        """Look beside the screen for answers whose text holds the words."""
+        with failures_told(self.app, self.say_error):
+            with open_queries(self.desk.database) as queries:
+                texts = {word: queries.answers_that_say(run, word) for word in words.casefold().split()}
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._take_texts, words, texts)
+
+    def _take_texts(self, words: str, texts: dict[str, frozenset[int]]) -> None:
+        if self.query_one("#map-filter", Input).value == words:
+            self._filter(words, texts)
 
     def on_input_submitted(self) -> None:
         """Keep the filter and go back to the map."""

@@ -154,10 +154,10 @@ class RunSession:
                     changes.messages.append(piece.message)
                     self.state.log.append(piece.message)
             elif isinstance(piece, RunStarted | RunEnded):
-                one = self.state.apply(deque([piece]))
+                # What a stored run said was told when it was computed, and stands in the log.
+                self.state.apply(deque([piece]))
                 if isinstance(piece, RunStarted):
                     self.state.phase = "reading"
-                changes.messages.extend(one.messages)
             changes.progress = True
 
     # --- what can be done ---------------------------------------------------------------------------------------

@@ -80,7 +80,8 @@ class SetupScreen(FramedScreen):
     def compose_body(self) -> ComposeResult:
         """Lay the form out."""
         choices = self._choices
-        yield Static(" salt-tui", id="setup-title", markup=False)
+        place = visible(str(self.desk.database), 50)
+        yield Static(f" salt-tui   looking at {place} …", id="setup-title", markup=False)
         yield Static(" Model", classes="part", id="models-title", markup=False)
         yield Input(placeholder="filter: words of the model", compact=True, id="model-filter")
         yield VisibleCursorList(id="models", compact=True, markup=False)

@@ -62,6 +62,16 @@ class GenerationQueries(Reader):
         )
         return [StoredGeneration(*row) for row in rows]
 
+    def answers_that_say(self, run: int, words: str) -> frozenset[int]:
+        """Return the generations of a run's answers whose reply or problem holds some words in any ASCII case."""
+        rows = self._rows(
+            "SELECT generation.id FROM generation JOIN problem ON problem.id = generation.problem"
+            " WHERE problem.run = ? AND study IS NULL"
+            " AND (instr(lower(CAST(reply AS TEXT)), lower(?)) > 0 OR instr(lower(problem.text), lower(?)) > 0)",
+            (run, words, words),
+        )
+        return frozenset(row[0] for row in rows)
+
     def reply(self, generation: int) -> bytes | None:
         """Return the bytes of a reply; None until it is finished."""
         row = self._row("SELECT reply FROM generation WHERE id = ?", (generation,), f"generation {generation}")

@@ -25,3 +25,10 @@ def test_every_word_must_fit(words: str, shown: list[int]) -> None:
     wanted = answers_with(words)
     found = [answer.generation for answer in state.map.answers if wanted is None or wanted(answer)]
     assert found == shown
+
+
+def test_a_word_may_be_said_in_the_text() -> None:
+    state = state_of(started("maze"), *answer_events(1, 0, ["··"]), *answer_events(2, 1, ["·×"]))
+    wanted = answers_with("wrong north", {"north": frozenset({1, 2}), "wrong": frozenset()})
+    assert wanted is not None
+    assert [answer.generation for answer in state.map.answers if wanted(answer)] == [2]

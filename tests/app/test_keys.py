@@ -38,6 +38,12 @@ async def press(pilot: Pilot[int], name: str) -> None:
     await pilot.pause()
 
 
+def queries_that_say(database: Path, words: str) -> frozenset[int]:
+    """Return the answers of the stored run with some words."""
+    with open_queries(database) as queries:
+        return queries.answers_that_say(1, words)
+
+
 async def open_stored(app: SaltApp, pilot: Pilot[int]) -> LiveScreen:
     """Open the one stored run and wait until it is read."""
     app.post_message(OpenRun(1))
@@ -131,6 +137,25 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         await pilot.press(*"dna 2", "enter")
         await until(pilot, lambda: screen.heatmap.map.height == 2)
         assert screen.heatmap.has_focus
+        await press(pilot, "live.back")
+        with open_queries(stored) as queries:
+            (first, *_) = queries.answers(1)
+        said = first.problem.text.split()[0]
+        assert first.generation in queries_that_say(stored, said)
+        await press(pilot, "live.filter")
+        await pilot.press(*said)
+        wanted = queries_that_say(stored, said)
+        await until(
+            pilot,
+            lambda: (
+                {
+                    answer.generation
+                    for n, answer in enumerate(screen.heatmap.map.answers)
+                    if screen.heatmap.map.is_shown(n)
+                }
+                >= wanted
+            ),
+        )
         await press(pilot, "live.back")
         assert not screen.heatmap.map.filtered
         await press(pilot, "live.log")

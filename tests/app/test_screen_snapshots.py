@@ -120,6 +120,14 @@ async def live(app: SaltApp, pilot: Pilot[int]) -> None:
     await until(pilot, lambda: "surest" in str(app.screen.query_one("#sentence").render()))
 
 
+async def answer(app: SaltApp, pilot: Pilot[int]) -> None:
+    """Open the answer of that atom."""
+    await live(app, pilot)
+    await pilot.press("enter")
+    await until(pilot, lambda: bool(app.screen.query("#token")))
+    await until(pilot, lambda: "entropy" in str(app.screen.query_one("#token").render()))
+
+
 async def help_of_marks(app: SaltApp, pilot: Pilot[int]) -> None:
     """Open help over the run, where it explains what the map shows."""
     await live(app, pilot)
@@ -127,7 +135,7 @@ async def help_of_marks(app: SaltApp, pilot: Pilot[int]) -> None:
     await until(pilot, lambda: bool(app.screen.query("#text-scroll")))
 
 
-STEPS = {"setup": setup, "live": live, "runs": runs, "help": help_of_marks}
+STEPS = {"setup": setup, "live": live, "answer": answer, "runs": runs, "help": help_of_marks}
 
 
 @pytest.mark.parametrize("mode", list(DrawingMode))
