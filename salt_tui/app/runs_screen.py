@@ -125,7 +125,8 @@ class RunsScreen(FramedScreen):
                 self.app.call_from_thread(self._take, runs)
 
     def _take_failure(self, line: str) -> None:
-        self.query_one("#runs-title", Static).update(f" {visible(line)}")
+        short = line.replace(str(self.desk.database), self.desk.database.name)
+        self.query_one("#runs-title", Static).update(f" {visible(short)}")
 
     def _take(self, runs: list[RunListing]) -> None:
         self._runs = runs

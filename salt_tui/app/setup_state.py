@@ -48,9 +48,10 @@ def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
             with open_queries(database) as queries:
                 runs = queries.list_runs()
     except StoreError as error:
-        problem = str(error)
+        # The first line of the form names the whole path; here it would leave no room for what is wrong.
+        problem = str(error).replace(str(database), database.name)
     except OSError as error:
-        problem = f"{database}: {error.strerror or error}"
+        problem = f"{database.name}: {error.strerror or error}"
     return Offer(
         tasks=tuple((task.name, task.description) for task in TASKS.values()),
         models=tuple(offered(row) for row in rows),

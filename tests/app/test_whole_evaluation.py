@@ -13,7 +13,7 @@ from salt_tui.store.queries import open_queries
 from tools.terminal_driver import TerminalDriver
 from tools.whole_evaluation import evaluate, terminal_environment
 
-SEEN = ["setup", "running", "surest_wrong", "stopped", "finished", "help", "runs"]
+SEEN = ["setup", "running", "surest_wrong", "answer", "stopped", "finished", "help", "runs"]
 
 
 @pytest.mark.model
