@@ -59,6 +59,8 @@ class _Slots:
     running: list[_Sequence | None]
     entering: int | None = None
     queue: deque[Generate] = field(default_factory=deque)
+    admissible: bool = False
+    """Since the queue was last looked at, a request came, a slot became free or a beginning was completed."""
 
 
 class Decoder:
@@ -93,6 +95,7 @@ class Decoder:
     def submit(self, request: Generate) -> None:
         """Queue a sequence."""
         self._slots.queue.append(request)
+        self._slots.admissible = True
 
     def cancel(self, key: int | None, outlet: Outlet) -> None:
         """End one sequence, or all, reporting each as cancelled; an unknown key is ignored."""
@@ -114,7 +117,7 @@ class Decoder:
             False when there is nothing to do.
         """
         try:
-            if self._slots.entering is None:
+            if self._slots.entering is None and self._slots.admissible:
                 self._admit(outlet)
             if self._slots.entering is not None:
                 self._evaluate_chunk(self._slots.entering, outlet)
@@ -142,6 +145,7 @@ class Decoder:
                 self._enter(request, reply, outlet)
         waiting.extend(self._slots.queue)
         self._slots.queue = waiting
+        self._slots.admissible = self._slots.entering is not None  # the rest is looked at when its prompt is evaluated
 
     def _has_to_wait(self, wanted: Beginning) -> bool:
         """Tell whether a running sequence is about to compute more of a beginning than is kept."""
@@ -357,7 +361,7 @@ class Decoder:
 
     def _keep(self, slot: int, sequence: _Sequence, logits: Logits, vectors: Vectors | None) -> None:
         """Keep a complete beginning if it is a trunk, or if a waiting sequence has the same prompt."""
-        sequence.kept = True
+        sequence.kept = self._slots.admissible = True
         beginning = sequence.beginning
         if beginning.walked or any(beginning.same_prompt(_beginning(other)) for other in self._slots.queue):
             self._trunks.keep(beginning, slot, logits, vectors)
@@ -365,6 +369,7 @@ class Decoder:
     def _end(self, slot: int, reason: StopReason, outlet: Outlet, message: str | None = None) -> None:
         sequence = self._running(slot)
         self._slots.running[slot] = None
+        self._slots.admissible = True
         if self._slots.entering == slot:
             self._slots.entering = None
         outlet.ended(SequenceEnded(sequence.request.key, reason, message))

@@ -72,7 +72,11 @@ def alone(loaded: Loaded, request: Generate) -> list[Event]:
     return [event for event in events if not isinstance(event, Token) or event.position >= request.trunk]
 
 
-@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize(
+    ("loaded", "width"),
+    [("nano", 1), ("nano", 4), ("mamba", 1), ("mamba", 4), ("smollm2", 4), ("gemma", 4)],
+    indirect=["loaded"],
+)
 def test_branches_samples_and_cuts_have_the_bits_of_a_fresh_evaluation(loaded: Loaded, width: int) -> None:
     loaded.open(width=width)
     prompts, shared = loaded.prompts(2)
