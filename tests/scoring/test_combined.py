@@ -7,6 +7,8 @@ import pytest
 
 from scoring.combined import ScoredTable, combine, folds_of, mean_auroc, what_each_adds
 
+pytestmark = pytest.mark.slow
+
 
 def drawn(seed: int, answers: int = 60, units: int = 8) -> ScoredTable:
     """Two scores that each know half of what decides, one that knows nothing, in two tasks."""

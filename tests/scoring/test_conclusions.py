@@ -194,6 +194,7 @@ def better_ones(answers: int, sets: int) -> list[Conclusion]:
     return found
 
 
+@pytest.mark.slow
 def test_noise_has_no_winner_and_a_better_function_is_found() -> None:
     """A small part of the simulations below."""
     for answers in (5, 20):

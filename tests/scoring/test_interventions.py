@@ -22,6 +22,8 @@ from scoring.interventions_contrasts import contrast, contrasts
 from scoring.interventions_length import ALL_CONSTANT, ONE_LENGTH, length_response, length_responses
 from tests.scoring.simulated_interventions import EDITS, LENGTH, simulated_rows
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 200
 
 

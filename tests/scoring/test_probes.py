@@ -29,6 +29,8 @@ from scoring.probes import (
 from scoring.scored_units import ScoredUnits
 from scoring.smooth_calibration_error import smooth_calibration_error
 
+pytestmark = pytest.mark.slow
+
 FEW = ForestSettings(trees=8)
 
 
