@@ -76,8 +76,34 @@ def _colour(name: str) -> str | None:
     return f"#{name}" if len(name) == 6 and all(digit in "0123456789abcdef" for digit in name) else name
 
 
+def replay(home: Path, path: Path) -> None:
+    """Write a picture of an answer with an atom changed, of the tiny model that comes with the program."""
+    database, environment = home / "replay.db", terminal_environment(home)
+    run = ["run", "-m", "nano", "--tasks", "dna_translation", "--difficulty", "medium", "--limit", "2", "--seed", "1"]
+    with TerminalDriver(["-m", "salt_tui", *run, "--db", str(database)], environment) as terminal:
+        if terminal.wait_for_end(120) != 0:
+            raise AssertionError(terminal.text)
+    with TerminalDriver(["-m", "salt_tui", "--db", str(database)], environment) as terminal:
+        terminal.wait_for("  here  ", 60)
+        terminal.press("3")
+        terminal.wait_for("1 run", 30)
+        terminal.press("enter")
+        terminal.wait_for("end follows", 30)
+        terminal.press("home", "w", "enter")
+        terminal.wait_for("entropy", 30)
+        terminal.press("i")
+        terminal.wait_for("edits in brackets", 30)
+        terminal.press("e", "enter")
+        terminal.wait_for("target atom", 120)
+        terminal.settle()
+        path.write_text(picture(terminal, path.stem), encoding="utf-8")
+        print(path)
+        terminal.press("q")
+        terminal.wait_for_end(30)
+
+
 def main() -> None:
-    """Evaluate, and write a picture of the steps in `PICTURES`."""
+    """Evaluate, and write a picture of the steps in `PICTURES`; then one of Replay."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
 
     def look(name: str, terminal: TerminalDriver) -> None:
@@ -88,6 +114,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
+        replay(home, folder / "app-replay.svg")
         evaluate(Path("demo.db"), terminal_environment(home), Path("demo.csv"), look, SAMPLES, home)
 
 

@@ -176,7 +176,8 @@ class ReplayScreen(FramedScreen):
         state = self.state
         if state is None or not state.edits:
             return ""
-        return f"enter: {len(state.edits)} edits, the model writes from atom {state.target + 1} on"
+        count = "1 edit" if len(state.edits) == 1 else f"{len(state.edits)} edits"
+        return f"enter: {count}, the model writes from atom {state.target + 1} on"
 
     # --- edits --------------------------------------------------------------------------------------------------
 
