@@ -19,6 +19,7 @@ from salt_tui.paths import database_path
 from salt_tui.reports.intervention_tables import interventions_lines
 from salt_tui.reports.interventions_json import interventions_data
 from salt_tui.reports.text_tables import TextTable, number
+from salt_tui.reports.wrapping import wrapped
 from salt_tui.runner.studies.interventions import INTERVENTIONS
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult
 from salt_tui.runner.studies.plan import StudyPlan
@@ -163,7 +164,7 @@ def print_study(database: Path, name: str, *, json_output: bool) -> None:
         for line in study_lines(database, name, terminal_width()):
             print(line)
         return
-    data, _, findings = _read(database, name)
+    data, _, findings, _ = _read(database, name)
     found = {} if findings is None else interventions_data(findings)
     print(json.dumps({**data, **found}, ensure_ascii=False, allow_nan=False))
 
@@ -176,19 +177,29 @@ def study_lines(database: Path, name: str, width: int) -> list[str]:
         name: of the study.
         width: columns of a line.
     """
-    data, result, findings = _read(database, name)
-    lines = list(_table_lines(data, result))
+    data, result, findings, functions = _read(database, name)
+    lines = list(_table_lines(data, result, functions, width))
     return lines if findings is None else [*lines, "", *interventions_lines(findings, width)]
 
 
-def _read(database: Path, name: str) -> tuple[dict[str, Any], StudyResult, InterventionFindings | None]:
+def _read(
+    database: Path, name: str
+) -> tuple[dict[str, Any], StudyResult, InterventionFindings | None, tuple[str, ...]]:
+    """Return a study as JSON, what its kind found, the findings of interventions, and its functions for a report."""
     with open_queries(database) as queries, queries.snapshot():
         work = queries.find_work(name)
         study = queries.study_record(work)
         plan = read_study_plan(database, study)
         result = study_kind(plan.kind).result(queries, study, plan)
         data = study_data(queries, study, plan, result)
-        return data, result, measure_interventions(queries, [work]) if plan.kind == INTERVENTIONS.name else None
+        findings = measure_interventions(queries, [work]) if plan.kind == INTERVENTIONS.name else None
+        # Those of tokens are no confidence in a unit.
+        functions = tuple(
+            signal.shown
+            for signal in queries.signal_names(work.run)
+            if signal.work == work and set(signal.kinds) != {"token"}
+        )
+        return data, result, findings, functions
 
 
 def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: StudyResult) -> dict[str, Any]:
@@ -203,6 +214,7 @@ def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: St
         "done": done,
         "signals": [signal.name for signal in queries.signal_names(study.work.run) if signal.work == study.work],
         "rows": [dict(zip(result.columns, row, strict=True)) for row in result.rows],
+        "notes": list(result.notes),
     }
 
 
@@ -212,7 +224,7 @@ def _cell(value: str | float | None) -> str:
     return str(value) if isinstance(value, int) else number(value)
 
 
-def _table_lines(data: Mapping[str, Any], result: StudyResult) -> Iterator[str]:
+def _table_lines(data: Mapping[str, Any], result: StudyResult, functions: Sequence[str], width: int) -> Iterator[str]:
     run, state = data["run"], data["state"]
     yield f"study {data['study']}: {data['kind']} of run {run}, {state}, {data['done']}/{data['jobs']} done"
     if result.rows:
@@ -222,9 +234,10 @@ def _table_lines(data: Mapping[str, Any], result: StudyResult) -> Iterator[str]:
             heads=tuple(column.replace("_", " ") for column in result.columns),
             rows=tuple(tuple(map(_cell, row)) for row in result.rows),
         )
-        yield from (*table.as_text(), "", *result.notes)
-    if data["signals"]:
-        names = ",".join(data["signals"])
+        yield from (*table.as_text(), "")
+        for note in result.notes:
+            yield from wrapped(note, width)
+    if functions:
         yield ""
-        yield f"Confidence functions for the report of run {run}: {names}"
-        yield f"  salt-tui report {run} --function {names}"
+        yield from wrapped(f"Confidence functions for the report of run {run}: {', '.join(functions)}", width)
+        yield f"  salt-tui report {run} --function {','.join(functions)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,10 @@ from salt_tui.visible_text import visible
 from scoring.confidence import HEADLINE_FUNCTION
 
 SHOWN_FUNCTIONS = (HEADLINE_FUNCTION, "joint_probability", "mean_entropy")
-"""Columns of the table of atoms, before the signals of studies; JSON has all functions."""
+"""Columns of the table of atoms, before those of the signals; JSON has all functions."""
+
+LINE_WIDTH = 80
+"""Columns of a line of signals, as of a terminal whose width nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,8 @@ def answer_lines(report: AnswerReport) -> Iterable[str]:
     yield from _visible_lines(report.problem.reference)
     if report.units:
         yield from ("", "-- atoms")
-        yield from _atom_table(report).as_text()
+        for table in (_atom_table(report), *_signal_tables(report)):
+            yield from (*table.as_text(), "")
 
 
 def _marked(reply: bytes, units: Sequence[UnitRecord]) -> str:
@@ -177,7 +181,6 @@ def _atom_table(report: AnswerReport) -> TextTable:
     columns = [CONFIDENCE_COLUMNS.index(name) for name in SHOWN_FUNCTIONS]
     rows = []
     for unit in report.units:
-        signals = [records.get(unit.index) for records in report.signals.values()]
         rows.append(
             (
                 str(unit.index + 1),
@@ -185,11 +188,29 @@ def _atom_table(report: AnswerReport) -> TextTable:
                 UNDEFINED if unit.reference is None else visible(unit.reference, 24),
                 unit.status,
                 *(number(unit.confidences[column]) for column in columns),
-                *(number(None if record is None else record.value) for record in signals),
             )
         )
-    heads = ("atom", "text", "reference", "verdict", *SHOWN_FUNCTIONS, *map(visible, report.signals))
+    heads = ("atom", "text", "reference", "verdict", *SHOWN_FUNCTIONS)
     return TextTable("", heads, tuple(rows), left=4)
+
+
+def _signal_tables(report: AnswerReport) -> Iterator[TextTable]:
+    """Yield the signals of the atoms, as many beside each other as fit on a line."""
+    group: list[str] = []
+    for name in (*report.signals, None):
+        if name is None or len(" ".join(("atom", *group, name))) > LINE_WIDTH:
+            rows = tuple((str(unit.index + 1), *_values(report, group, unit.index)) for unit in report.units)
+            if group:
+                yield TextTable("", ("atom", *map(visible, group)), rows, left=1)
+            group = []
+        if name is not None:
+            group.append(name)
+
+
+def _values(report: AnswerReport, names: Sequence[str], index: int) -> Iterator[str]:
+    for name in names:
+        record = report.signals[name].get(index)
+        yield number(None if record is None else record.value)
 
 
 def _visible_lines(text: str) -> Iterable[str]:
