@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from salt_tui.engine.device_words import device_in_words
-from salt_tui.store.results import StoredRun
+from salt_tui.store.results import StoredRun, StudyListing
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class RunHeader:
         tasks: their names.
         answers: how many were asked for.
         model_sha256, plan_hash, environment_hash: hashes; the plan's is the run's identity.
+        note: the user's own words on the run.
+        studies: further work on the run, oldest first.
     """
 
     run: int
@@ -56,6 +58,8 @@ class RunHeader:
     model_sha256: str | None
     plan_hash: str
     environment_hash: str
+    note: str | None = None
+    studies: tuple[StudyListing, ...] = ()
 
     @property
     def sampling_words(self) -> str:
@@ -93,8 +97,13 @@ class RunHeader:
         )
 
 
-def run_header(stored: StoredRun) -> RunHeader:
-    """Read the header of a stored run; a setting that its plan lacks is None or empty."""
+def run_header(stored: StoredRun, studies: Sequence[StudyListing] = ()) -> RunHeader:
+    """Return the header of a stored run; a setting that its plan lacks is None or empty.
+
+    Args:
+        stored: the run.
+        studies: of it.
+    """
     plan: dict[str, Any] = json.loads(stored.record.plan)
     environment: dict[str, Any] = json.loads(stored.record.environment)
     tasks: Sequence[Mapping[str, Any]] = plan.get("tasks", [])
@@ -117,11 +126,13 @@ def run_header(stored: StoredRun) -> RunHeader:
         width=plan.get("width"),
         context=plan.get("context"),
         device=device,
-        statistics=getattr(stored.record, "statistics", "vocabulary"),
+        statistics=stored.record.statistics,
         exact=stored.record.exact,
         tasks=tuple(str(task["task"]) for task in tasks),
         answers=sum(len(task["problem_ids"]) for task in tasks),
         model_sha256=stored.model.sha256,
         plan_hash=stored.record.plan_hash,
         environment_hash=stored.record.environment_hash,
+        note=stored.note,
+        studies=tuple(studies),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from salt_tui.measure.findings import Finding
 from salt_tui.measure.header import RunHeader
 from salt_tui.measure.run_report import FullReport, RunReport
 from salt_tui.visible_text import visible
@@ -22,13 +21,19 @@ NOT_KNOWN = "Not known"
 
 
 def title_lines(summary: RunReport) -> list[str]:
-    """Return what shaped the run and how large it is, in two lines."""
+    """Return what shaped the run and how large it is; its studies and note where there are any."""
     header = summary.header
     atoms = sum(task.atoms for task in summary.tasks)
     done, planned = (sum(getattr(task, name) for task in summary.tasks) for name in ("answers", "planned"))
     answers = f"{done:,} answers" if done == planned else f"{done:,} of {planned:,} answers"
     tasks = f"{len(summary.tasks)} task{'' if len(summary.tasks) == 1 else 's'}"
-    return [" · ".join(map(visible, header.words)), f"{tasks} · {answers} · {atoms:,} atoms · {_when(header)}"]
+    lines = [" · ".join(map(visible, header.words)), f"{tasks} · {answers} · {atoms:,} atoms · {_when(header)}"]
+    if header.studies:
+        studies = (f"{study.work} {study.kind} ({study.state})" for study in header.studies)
+        lines.append(f"studies: {', '.join(studies)}; `report RUN.K` shows one")
+    if header.note:
+        lines.append(f"note: {visible(header.note)}")
+    return lines
 
 
 def _when(header: RunHeader) -> str:
@@ -40,11 +45,7 @@ def _when(header: RunHeader) -> str:
 def sentences(report: FullReport) -> list[tuple[str, str]]:
     """Return label and sentence of every question that has one, in order, and last what is not known."""
     found = {finding.question: finding for finding in report.findings}
-    lines = [(label, _sentence(found[question])) for question, label in LABELS.items() if question in found]
+    lines = [(label, found[question].sentence) for question, label in LABELS.items() if question in found]
     if report.unknown:
         lines.append((NOT_KNOWN, report.unknown))
     return lines
-
-
-def _sentence(finding: Finding) -> str:
-    return finding.sentence

@@ -96,6 +96,8 @@ def header_data(header: RunHeader) -> dict[str, Any]:
         "exact": header.exact,
         "tasks": list(header.tasks),
         "answers": header.answers,
+        "note": header.note,
+        "studies": [{"study": str(study.work), "kind": study.kind, "state": study.state} for study in header.studies],
         "model_sha256": header.model_sha256,
         "plan_hash": header.plan_hash,
         "environment_hash": header.environment_hash,

@@ -229,6 +229,7 @@ def test_a_signal_of_a_study_or_from_elsewhere_is_a_function_like_any_other(tmp_
         store.add_signals(work, told)
         store.release(work, "finished", None)
     report = measure_report(database, "1", select_rows((), (), (), by=None, draws=100, full=False))
+    assert report.summary.header.studies == ()
     row = report.row("atom", "cluster_entropy", "none")
     assert row is not None
     assert row.values["auroc"].mean.value == 1.0, "less entropy of the samples is more confidence"
