@@ -1,8 +1,7 @@
-"""A map of 1,000,000 atoms answers a key at once."""
+"""A map of 1,000,000 atoms shows what it should; how long a key takes there, `tools/bench_app.py` measures."""
 
 from __future__ import annotations
 
-import time
 from array import array
 
 import numpy as np
@@ -16,8 +15,6 @@ pytestmark = pytest.mark.quick
 ANSWERS = 1_000
 ATOMS = 1_000
 WIDTH = 60
-ONCE_SECONDS = 0.1
-"""Measured: 16 to 22 ms with two thirds of the atoms wrong, on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +36,8 @@ def large_map() -> AtomMap:
     return atom_map
 
 
-def test_the_surest_wrong_atoms_are_found_within_a_key_press(large_map: AtomMap) -> None:
-    before = time.thread_time()
+def test_the_surest_wrong_atoms_are_found(large_map: AtomMap) -> None:
     places = large_map.surest_wrong()
-    assert time.thread_time() - before < ONCE_SECONDS
     assert len(places) == 200
     assert large_map.surest_wrong() is places, "walking down them looks nothing up"
     shades = [large_map.place_on_scale(place.answer, place.unit) for place in places]
@@ -59,17 +54,15 @@ def test_the_surest_wrong_atoms_are_found_within_a_key_press(large_map: AtomMap)
     assert sorted((place.answer, place.unit) for place in places if place.answer < 50) == surer
 
 
-def test_another_granularity_is_laid_out_within_a_key_press(large_map: AtomMap) -> None:
+def test_another_granularity_is_laid_out(large_map: AtomMap) -> None:
     atoms = large_map.height
     for kind in ("line", "atom"):
-        before = time.thread_time()
         large_map.kind = kind
         height = large_map.height
-        assert time.thread_time() - before < ONCE_SECONDS
         assert height == atoms if kind == "atom" else height < ANSWERS
 
 
-def test_another_width_is_laid_out_within_a_key_press_with_100_000_atoms() -> None:
+def test_another_width_is_laid_out() -> None:
     atom_map = AtomMap()
     for number in range(1_000):
         answer = AnswerCells(number, "maze", number, status="complete")
@@ -79,7 +72,5 @@ def test_another_width_is_laid_out_within_a_key_press_with_100_000_atoms() -> No
         atom_map.add(answer)
     for width, rows in ((47, 5), (100, 2)):
         atom_map.width = width
-        before = time.thread_time()
         height = atom_map.height
-        assert time.thread_time() - before < 3 * ONCE_SECONDS
         assert height == 1_000 * rows + 1

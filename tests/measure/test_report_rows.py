@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -182,7 +181,7 @@ def test_the_usual_rows_say_how_many_there_are_beside_them(tmp_path: Path) -> No
     assert {row["function"] for row in data["rows"]} == {*CONFIDENCE_FUNCTIONS, *TOKEN_SIGNALS}
 
 
-def test_point_metrics_of_many_atoms_are_fast() -> None:
+def test_many_calibrated_atoms_have_no_calibration_error() -> None:
     size = 200_000
     generator = np.random.default_rng(1)
     confidence = generator.random(size)
@@ -197,9 +196,7 @@ def test_point_metrics_of_many_atoms_are_fast() -> None:
         status=(generator.random(size) > confidence).astype(np.int64),
         confidences={"max_probability": confidence},
     )
-    start = time.process_time()
     (row,) = measure_rows(columns, RowChoice(HEADLINE, draws=0))
-    assert time.process_time() - start < 2.0  # measured: 0.75 s for 1,000,000
     assert row.values["ece"].mean.value < 0.01
 
 
