@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from salt_tui.csv_rows import write_csv
+from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import Work
 
@@ -29,5 +30,10 @@ def _rows(queries: Queries, study: Work) -> Iterator[Sequence[object]]:
             continue
         for kind in signal.kinds:
             for row in queries.signals(study.run, f"{signal.name}@{study}", kind):
-                place = problems[row.generation]
+                place = problems.get(row.generation)
+                if place is None:
+                    raise StoreError(
+                        f"{queries.path}: {row.name} of {study.title} is about generation {row.generation}, which is no"
+                        f" answer of run {study.run}; `salt-tui db check` names what else does not fit"
+                    )
                 yield (study.run, str(study), *place, row.kind, row.index, row.name, row.value, row.reason)

@@ -119,7 +119,7 @@ class CheckQueries(Reader):
         )
         tokens = tuple(token_record(found[:-1], place) for found in rows)
         units = tuple(
-            unit_record(found)
+            unit_record(found, place)
             for found in self._rows(
                 f'SELECT {UNIT_COLUMNS} FROM unit WHERE generation = ? ORDER BY kind, "index"', (generation,)
             )

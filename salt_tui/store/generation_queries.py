@@ -99,7 +99,8 @@ class GenerationQueries(Reader):
             f'SELECT {UNIT_COLUMNS} FROM unit WHERE generation = ? AND kind = coalesce(?, kind) ORDER BY kind, "index"',
             (generation, kind),
         )
-        return [unit_record(row) for row in rows]
+        place = self._place(f"generation {generation}")
+        return [unit_record(row, place) for row in rows]
 
     def unit(self, generation: int, kind: UnitKind, place: int) -> UnitRecord | None:
         """Return the unit at a place, from 0, among those of a kind in order of index; None past the last."""
@@ -107,7 +108,8 @@ class GenerationQueries(Reader):
             f'SELECT {UNIT_COLUMNS} FROM unit WHERE generation = ? AND kind = ? ORDER BY "index" LIMIT 1 OFFSET ?',
             (generation, kind, place),
         )
-        return next((unit_record(row) for row in rows), None)
+        found = self._place(f"generation {generation}")
+        return next((unit_record(row, found) for row in rows), None)
 
     def tokens(self, generation: int) -> list[StoredToken]:
         """Return the tokens of a generation with their bytes, in order."""

@@ -21,7 +21,7 @@ from salt_tui.store.records import (
     UnitRecord,
     Work,
 )
-from salt_tui.store.schema import CONFIDENCE_COLUMNS
+from salt_tui.store.schema import CONFIDENCE_COLUMNS, UNIT_STATUSES
 from salt_tui.store.stored_values import Place
 from salt_tui.visible_text import visible
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Row: TypeAlias = "tuple[int | float | str | bytes | None, ...]"
 
 PROBLEM_FIELDS = tuple(field.name for field in fields(ProblemRecord))
+MOST_UNITS = 10_000_000
+"""Largest index of a unit that is believed: programs count up to it."""
 TOKEN_COLUMNS = "position, id, bytes, byte_start, byte_end, log_probability, entropy, alternatives, forced"
 UNIT_COLUMNS = (
     'kind, "index", line, text, reference, status, token_start, token_end, byte_start, byte_end, '
@@ -147,6 +149,8 @@ def token_record(row: Sequence[Any], place: Place) -> TokenRecord:
         StoreError: the alternatives are not what `token_row` writes.
     """
     names, log_probabilities = place.read("alternatives", row[7], _alternatives)
+    if not (isfinite(row[5]) and isfinite(row[6] or 0.0) and all(map(isfinite, log_probabilities))):
+        raise place.foreign(f"a number of token {row[0]}", "not finite")
     return TokenRecord(
         position=row[0],
         id=row[1],
@@ -204,9 +208,21 @@ def unit_row(generation: int, unit: UnitRecord) -> Row:
     )
 
 
-def unit_record(row: Sequence[Any]) -> UnitRecord:
-    """Return the record of a row of `UNIT_COLUMNS`."""
-    return UnitRecord(*(*row[:10], tuple(row[10:])))
+def unit_record(row: Sequence[Any], place: Place) -> UnitRecord:
+    """Return the record of a row of `UNIT_COLUMNS`.
+
+    Raises:
+        StoreError: an index or a status that there cannot be, or a confidence that is infinite.
+    """
+    unit = UnitRecord(*(*row[:10], tuple(row[10:])))
+    what = f"{unit.kind} {unit.index}"
+    if unit.index > MOST_UNITS:
+        raise place.foreign("index", unit.index)
+    if unit.status not in UNIT_STATUSES:
+        raise place.foreign(f"status of {what}", unit.status)
+    for name, value in zip(CONFIDENCE_COLUMNS, unit.confidences, strict=True):
+        place.number(f"{name} of {what}", value)
+    return unit
 
 
 def end_row(generation: int, end: GenerationEnd) -> Row:

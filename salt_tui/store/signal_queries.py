@@ -74,6 +74,9 @@ class SignalQueries(TokenSignalQueries):
             ' AND name = ? AND kind = ? AND generation = coalesce(?, generation) ORDER BY generation, "index"',
             (run, signal.work.study or 0, signal.name, kind, answer),
         )
+        place = self._place(f"run {run}")
+        for row in rows:
+            place.number(f"signal {signal.shown} of generation {row[0]}", row[4])
         return [SignalRecord(*row) for row in rows]
 
     def activations(

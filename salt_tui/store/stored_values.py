@@ -10,10 +10,12 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
 from salt_tui.store.errors import StoreError
+from salt_tui.visible_text import visible
 
 Value = TypeVar("Value")
 
@@ -46,6 +48,23 @@ class Place:
                 f"{self.path}: {column} of {self.row} cannot be read ({' '.join(str(error).split())[:100]});"
                 " restore a copy of the file, or delete what it belongs to"
             ) from error
+
+    def number(self, column: str, value: float | None) -> float | None:
+        """Return a number that is stored as one.
+
+        Raises:
+            StoreError: it is infinite.
+        """
+        if value is not None and not isfinite(value):
+            raise self.foreign(column, value)
+        return value
+
+    def foreign(self, column: str, value: object) -> StoreError:
+        """Return the error of a value that no program of ours writes."""
+        return StoreError(
+            f"{self.path}: {column} of {self.row} is {visible(str(value), 40)}, which cannot be; restore a copy of the"
+            " file, or delete what it belongs to"
+        )
 
     def json_object(self, column: str, text: str) -> dict[str, Any]:
         """Return a JSON object."""

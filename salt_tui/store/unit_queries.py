@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from salt_tui.store.records import UnitKind
 from salt_tui.store.results import SignalName, UnitColumns, WrongAtom
+from salt_tui.store.rows import MOST_UNITS
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, LEFT_OUT_STATUSES, STATUS_CODE
 from salt_tui.store.signal_queries import SignalQueries
+from salt_tui.store.stored_values import Place
 from salt_tui.visible_text import visible
 
 if TYPE_CHECKING:
@@ -53,6 +55,13 @@ class UnitQueries(SignalQueries):
             ' ORDER BY generation, "index"'
         )
         table = self._array(statement, (kind, json.dumps(place[:, 0].tolist())), len(columns))
+        place_of_run = self._place(f"run {run}")
+        if np.isnan(table[:, 3]).any():
+            raise place_of_run.foreign(f"status of a unit of kind {kind}", "no status that there is")
+        if (table[:, 1] > MOST_UNITS).any():
+            raise place_of_run.foreign(f"index of a unit of kind {kind}", int(table[:, 1].max()))
+        for column, name in enumerate(stored, start=4):
+            _refuse_infinite(place_of_run, name, table[:, column])
         whole = table[:, :4].astype(np.int64)
         answer = np.searchsorted(place[:, 0], whole[:, 0])
         values = {name: table[:, 4 + column].copy() for column, name in enumerate(stored)}
@@ -91,12 +100,14 @@ class UnitQueries(SignalQueries):
 
     def _stored_signal(self, run: int, signal: SignalName, kind: UnitKind) -> NDArray[np.float64]:
         """Return generation, index and value of a signal, shape ``(n, 3)``, in order; NaN where it is undefined."""
-        return self._array(
+        table = self._array(
             'SELECT generation, "index", value FROM signal WHERE run = ? AND coalesce(study, 0) = ? AND name = ?'
             ' AND kind = ? ORDER BY generation, "index"',
             (run, signal.work.study or 0, signal.name, kind),
             3,
         )
+        _refuse_infinite(self._place(f"run {run}"), f"signal {signal.shown}", table[:, 2])
+        return table
 
     def atom_rows(self, run: int) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """Return the columns of ``atom_view`` and its rows for a run, read while they are consumed."""
@@ -119,3 +130,10 @@ class UnitQueries(SignalQueries):
             (run, task, limit),
         )
         return [WrongAtom(*row) for row in rows]
+
+
+def _refuse_infinite(place: Place, name: str, values: NDArray[np.float64]) -> None:
+    import numpy as np
+
+    if np.isinf(values).any():
+        raise place.foreign(name, "infinite")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from salt_tui.store import opening
 from salt_tui.store.errors import explain
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, STATUS_CODE
+from salt_tui.store.stored_values import Place
 from salt_tui.visible_text import visible
 
 
@@ -70,13 +71,14 @@ def answer_units(path: Path, run: int, *, finished_only: bool = False) -> Iterat
                 (run,),
             )
             for generation, task, position, status, tokens in answers:
-                units = {kind: _read_units(connection, generation, kind) for kind in ("atom", "line")}
+                place = Place(path, f"generation {generation}")
+                units = {kind: _read_units(connection, generation, kind, place) for kind in ("atom", "line")}
                 yield AnswerUnits(generation, visible(task), position, status, tokens, units)
         except sqlite3.Error as error:
             raise explain(error, path) from error
 
 
-def _read_units(connection: sqlite3.Connection, generation: int, kind: str) -> UnitArrays:
+def _read_units(connection: sqlite3.Connection, generation: int, kind: str, place: Place) -> UnitArrays:
     rows = connection.execute(
         f"SELECT {STATUS_CODE}, coalesce(line, 0), {', '.join(CONFIDENCE_COLUMNS)} FROM unit"
         ' WHERE generation = ? AND kind = ? ORDER BY "index"',
@@ -84,4 +86,6 @@ def _read_units(connection: sqlite3.Connection, generation: int, kind: str) -> U
     ).fetchall()
     # All columns at once, as numbers of one kind: None becomes NaN, and no Python object is left per value.
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 2 + len(CONFIDENCE_COLUMNS))
+    if np.isnan(table[:, 0]).any() or np.isinf(table).any():
+        raise place.foreign(f"a unit of kind {kind}", "no status that there is, or an infinite confidence")
     return UnitArrays(table[:, 0].astype(np.uint8), table[:, 1].astype(np.int64), table[:, 2:])

@@ -12,6 +12,7 @@ from salt_tui.runner.plan import SamplingPlan
 from salt_tui.runner.request import check_sampling
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
 from salt_tui.runner.studies.plan import Options, StudyPlan
+from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import SignalKind, SignalRecord, UnitKind, UnitRecord
 from salt_tui.store.results import StoredAnswer, StoredStudy
@@ -174,6 +175,11 @@ def _sampled_answers(
         problem = answer.problem
         if problem.position not in plan.answers.get(problem.task, ()):
             continue
+        if answer.generation is None or answer.stop_reason is None:
+            raise StoreError(
+                f"{queries.path}: {study.work.title} is about answer {problem.position + 1} of {problem.task}, which is"
+                " not there; restore a copy of the file"
+            )
         form = form_of(problem)
         yield (
             answer,
