@@ -157,9 +157,9 @@ class ChatTemplate:
                 text = self._template.render(
                     messages=messages, add_generation_prompt=generation_prompt, **self._variables
                 )
-            text.encode("utf-8", "surrogateescape")
         except Exception as error:  # a template is a program and may fail in every way that Python can
             raise _failed(error) from None
+        prompt_bytes(text)
         if len(text) > MOST_CHARACTERS:
             raise ChatTemplateError(f"the chat template writes a prompt of {len(text):,} characters; {_ADVICE}")
         if _ADDRESS.search(text) and not any(_ADDRESS.search(turn.content) for turn in turns):
@@ -200,6 +200,21 @@ def _is_open(text: str, before: bool) -> bool:
     """Tell whether a text ends inside a thought, having begun inside one or not."""
     opening, closing = text.rfind(_OPENING), text.rfind(_CLOSING)
     return opening > closing or (before and closing < 0)
+
+
+def prompt_bytes(text: str) -> bytes:
+    """Return the bytes of a prompt, for the tokenizer; undecodable bytes of a file come back as they were.
+
+    Raises:
+        ChatTemplateError: the text holds half a character (a lone surrogate), which has no bytes.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        half = f"U+{ord(text[error.start]):04X}"
+        raise ChatTemplateError(
+            f"a prompt holds half a character ({half}), from the problem's text or the chat template: it has no bytes"
+        ) from None
 
 
 def render_plain(turns: Sequence[ChatTurn]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import llama_cpp
 
+from salt_tui.engine.chat_template import prompt_bytes
 from salt_tui.engine.engine import (
     Build,
     Capabilities,
@@ -256,7 +257,7 @@ class LlamaVocabulary:
 
         Templates often spell the beginning token themselves, so it is neither added blindly nor doubled.
         """
-        tokens = self._tokenize(prompt.encode("utf-8", "surrogateescape"), parse_special=True)
+        tokens = self._tokenize(prompt_bytes(prompt), parse_special=True)
         beginning = self.beginning
         if beginning is None:
             return tokens
@@ -304,7 +305,7 @@ class LlamaVocabulary:
         Raises:
             ModelError: no tokens spell the text.
         """
-        parts = [part.encode("utf-8", "surrogateescape") for part in (before, content, after)]
+        parts = [prompt_bytes(part) for part in (before, content, after)]
         if not special:
             return self.encode_continuation(b"".join(parts))
         if self._tokenize(parts[1], parse_special=True) == self._tokenize(parts[1], parse_special=False):

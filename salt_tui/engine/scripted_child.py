@@ -25,7 +25,7 @@ import numpy as np
 
 from salt_tui import __version__
 from salt_tui.engine import wire
-from salt_tui.engine.chat_template import ChatTemplate, follow_up, render_plain
+from salt_tui.engine.chat_template import ChatTemplate, follow_up, prompt_bytes, render_plain
 from salt_tui.engine.engine import (
     Activations,
     Build,
@@ -151,7 +151,7 @@ class ScriptedBackend:
     def encode(self, conversations: Sequence[Sequence[ChatTurn]]) -> list[tuple[int, ...]]:
         """Render and tokenise each conversation."""
         render = self._template.render if self._template else render_plain
-        return [self._tokens(render(turns).encode(), special=True) for turns in conversations]
+        return [self._tokens(prompt_bytes(render(turns)), special=True) for turns in conversations]
 
     def tokenize(self, text: bytes) -> tuple[int, ...]:
         """Tokenise bytes."""
@@ -166,7 +166,7 @@ class ScriptedBackend:
         before, content, after = follow_up(self._template, said, turn)
         special = self._template is not None
         parts = ((before, special), (content, False), (after, special))
-        tokens = [token for part, on in parts for token in self._tokens(part.encode(), special=on)]
+        tokens = [token for part, on in parts for token in self._tokens(prompt_bytes(part), special=on)]
         return NextTurn(len(reply) - kept, tuple(tokens))
 
     def define_set(self, name: str, ids: Sequence[int]) -> None:

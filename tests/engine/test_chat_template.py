@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from salt_tui.engine import prompt_limits
-from salt_tui.engine.chat_template import ChatTemplate, ChatTemplateError, check_syntax, follow_up, render_plain
+from salt_tui.engine.chat_template import (
+    ChatTemplate,
+    ChatTemplateError,
+    check_syntax,
+    follow_up,
+    prompt_bytes,
+    render_plain,
+)
 from salt_tui.engine.engine import ChatTurn
 from salt_tui.engine.gguf_header import read_header
 
@@ -203,7 +210,7 @@ def test_memory_is_given_up_too(source: str) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("{{ '\\ud800' }}", "UnicodeEncodeError"),
+        ("{{ '\\ud800' }}", "half a character (U+D800)"),
         ("{{ [1, 2] | random }}", "No filter named 'random'"),
         ("{{ lipsum() }}", "'lipsum' is undefined"),
         ("{{ 'x%s' | format(cycler('a')) }}", "address of memory"),
@@ -214,6 +221,12 @@ def test_what_cannot_be_a_prompt_is_refused(source: str, message: str) -> None:
     with pytest.raises(ChatTemplateError, match=re.escape(message)) as caught:
         template(source).render((USER,))
     assert str(caught.value).isprintable()
+
+
+def test_half_a_character_of_a_problem_is_named_too() -> None:
+    with pytest.raises(ChatTemplateError, match=r"half a character \(U\+DFFF\)"):
+        prompt_bytes(render_plain((ChatTurn("user", "a\udfff"),)))
+    assert prompt_bytes("a\udcff") == b"a\xff"  # a byte of a file that is no UTF-8
 
 
 def test_an_address_in_a_message_is_text() -> None:
