@@ -38,6 +38,7 @@ check: $(VENV)/.test  ## format, lint, types, layers
 
 bench: $(VENV)/.test  ## measure speed, as ratios against peers in the same run
 	$(BIN)/python -m tools.bench_scoring
+	$(BIN)/python -m tools.bench_probe --quick
 	$(BIN)/python -m tools.bench_engine
 	$(BIN)/python -m tools.bench_studies
 	$(BIN)/python -m tools.bench_app

@@ -51,6 +51,10 @@ class Components:
     centres: FloatArray
     directions: FloatArray
 
+    def first(self, count: int) -> Components:
+        """Return the first components of each layer."""
+        return Components(self.centres, self.directions[:, :count])
+
     def features(self, pools: Pools) -> FloatArray:
         """Return the coordinates of units, shape ``(n, layers · m)``."""
         parts = [

@@ -24,7 +24,7 @@ from scoring.probe_estimators import (
     fit_histogram_regression,
     fit_kernel_regression,
 )
-from scoring.probe_features import Pools, cosine_features, depth_third, fit_components
+from scoring.probe_features import Components, Pools, cosine_features, depth_third, fit_components
 from scoring.scored_units import FloatArray, IntArray, ScoredUnits
 from scoring.value import TOO_FEW_GENERATIONS, Value, undefined
 
@@ -179,8 +179,12 @@ def probe_estimates(
     if len(units.layers) > 1:
         features = cosine_features(units.pools)
         others["cosine"] = _fixed_fit(units, features, settings), _fixed_fit(units, features, search)
+    known: dict[bytes, Components] = {}
     for count in COMPONENT_COUNTS:
-        others[f"pca{count}"] = _component_fit(units, count, settings), _component_fit(units, count, search)
+        others[f"pca{count}"] = (
+            _component_fit(units, count, settings, known),
+            _component_fit(units, count, search, known),
+        )
     for name, pair in others.items():
         progress(f"forests on {name}")
         _add(found, units, name, dict.fromkeys(codes, pair), fold, (), maps, generator)
@@ -200,14 +204,6 @@ def layer_metrics(
         progress(f"layer {layer}")
         found[layer] = _metrics(_out_of_fold(_pool_fit(units, place, settings), fold), units.correct)
     return found
-
-
-def best_place(
-    units: ProbeUnits, generator: np.random.Generator, settings: ForestSettings = SEARCH, progress: Progress = silent
-) -> int:
-    """Return the place of the layer on which a forest has the largest EURO area in inner folds of all units."""
-    progress("the best layer of all")
-    return _best_layer(units, np.arange(units.correct.size), range(len(units.layers)), settings, generator)
 
 
 def across_tasks(
@@ -368,9 +364,14 @@ def _pool_fit(units: ProbeUnits, place: int, settings: ForestSettings) -> Fit:
     return _fixed_fit(units, np.asarray(units.pools[place], dtype=np.float64), settings)
 
 
-def _component_fit(units: ProbeUnits, count: int, settings: ForestSettings) -> Fit:
+def _component_fit(units: ProbeUnits, count: int, settings: ForestSettings, known: dict[bytes, Components]) -> Fit:
+    """Return the fit on ``count`` components of each layer; ``known`` keeps the components by training units."""
+
     def fit(train: IntArray) -> Callable[[IntArray], FloatArray]:
-        components = fit_components(units.pools[:, train], count)
+        key = train.tobytes()
+        if key not in known:
+            known[key] = fit_components(units.pools[:, train], max(COMPONENT_COUNTS))
+        components = known[key].first(count)
         predict = fit_forest(components.features(units.pools[:, train]), units.correct[train], settings)
         return lambda rows: predict(components.features(units.pools[:, rows]))
 

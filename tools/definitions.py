@@ -205,7 +205,7 @@ whether the unit is right.
 - by layer, by number of training answers (twenty draws each), on unseen tasks: forests of 100 trees
 - intrinsic dimension: components that hold 50, 70, 90, 95 % of a layer's variance; at most n − 1 and the width
 - the best: as for functions and maps, by Brier score alone; smooth ECE and EURO areas are shown and name none
-- a kept probe: 1,000 trees on the layer with the largest EURO area in inner folds, trained on all units
+- a kept probe: 1,000 trees on the layer with the largest EURO area alone, out of fold, trained on all units
 """
 
 DECISIONS = """\

@@ -26,7 +26,6 @@ from scoring.probes import (
     UnseenTask,
     across_tasks,
     baseline_estimates,
-    best_place,
     layer_metrics,
     probe_estimates,
     sample_complexity,
@@ -86,7 +85,7 @@ class ProbeReport:
         subject: what they were trained on.
         estimators: of the joint probability, of activations, and these with each calibration map.
         conclusion: which of those without a map cannot be told apart from the best by Brier score.
-        best_layer: number of the layer whose forest does best alone.
+        best_layer: number of the layer whose forest has the largest EURO area alone, out of fold.
         by_layer: metrics of each layer alone.
         sizes: metrics by number of training answers, on the best layer.
         dimensions: how many components hold a layer's variance.
@@ -216,7 +215,6 @@ def report_probes(
     if units.correct.all() or not units.correct.any():
         which = "right" if units.correct.all() else "wrong"
         raise UsageError(f"all {units.correct.size} units are {which}; a probe needs right and wrong ones")
-    place = best_place(units, generator_of("probe best layer"), search, progress)
     progress("estimators of the probability alone")
     try:
         plain = baseline_estimates(units, generator_of("probe"))
@@ -225,6 +223,8 @@ def report_probes(
     forests = probe_estimates(
         units, generator_of("probe"), settings=settings, search=search, maps=tuple(CALIBRATORS), progress=progress
     )
+    by_layer = layer_metrics(units, generator_of("probe layers"), search, progress)
+    place = max(range(len(units.layers)), key=lambda number: by_layer[units.layers[number]]["euro_auc"].value or 0.0)
     progress("what may be concluded")
     compared = {name: estimate for name, estimate in (plain | forests).items() if "+" not in name}
     return ProbeReport(
@@ -232,7 +232,7 @@ def report_probes(
         estimators=plain | forests,
         conclusion=conclude(_alternatives(subject, compared), CONCLUDED, generator_of("probe conclusion")),
         best_layer=units.layers[place],
-        by_layer=layer_metrics(units, generator_of("probe layers"), search, progress),
+        by_layer=by_layer,
         sizes=sample_complexity(units, place, generator_of("probe sizes"), settings=search, progress=progress),
         dimensions=intrinsic_dimensions(units.pools, units.layers),
         unseen=across_tasks(units, subject.task, place, generator_of("probe tasks"), search, progress),
