@@ -86,7 +86,7 @@ def evaluate(
         terminal.press("?")
         terminal.wait_for("escape back", 10)
         for _ in range(PAGES_OF_HELP):
-            if "redundancy: redundant atoms" in terminal.text:
+            if "asked: recall: right atoms" in terminal.text:
                 break
             terminal.press("pagedown")
             terminal.settle()

@@ -147,8 +147,8 @@ class AnswerScreen(FramedScreen):
         self._show_document()
 
     def on_resize(self) -> None:
-        """Cut the lines to the new width."""
-        self._draw()
+        """Cut the lines to the new width, once the panels have theirs."""
+        self.call_after_refresh(self._draw)
 
     def _show_document(self) -> None:
         document, session = self._document, self._session

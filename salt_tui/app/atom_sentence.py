@@ -79,7 +79,7 @@ def sentence(unit: DescribedUnit, rank: tuple[int, int] | None = None) -> str:
 def confidence_text(value: float) -> str:
     """Return a number with as many digits as tell it from 1: .9997 is not 1."""
     if not 0.0 <= value <= 1.0:
-        return f"{value:.4g}"
+        return f"{value:.6g}" if 1.0 < value < 1.001 else f"{value:.4g}"
     if value in {0.0, 1.0}:
         return f"{value:.0f}"
     if value > 0.9999:

@@ -18,20 +18,23 @@ VERDICTS: dict[str, str] = {
 """What a mark means and what it does to the numbers."""
 
 NUMBERS: dict[str, tuple[str, str]] = {
-    "precision": ("right atoms among those said.", "0 to 1, higher is better."),
-    "recall": ("right atoms among those asked for.", "0 to 1, higher is better."),
-    "redundancy": ("redundant atoms among those said.", "0 to 1, lower is better."),
+    "right": ("precision: right atoms among those said.", "0 to 1, higher is better."),
+    "asked": ("recall: right atoms among those asked for.", "0 to 1, higher is better."),
     "ECE": (
         "gap between confidence and correctness, averaged over 15 bins.",
         "Lower is better: at 0, of atoms said with 70 % confidence 70 % are right.",
     ),
-    "AUROC macro": (
+    "AUROC": (
         "how often a right atom has more confidence than a wrong one of its task.",
         "Higher is better, 0.5 is chance.",
     ),
-    "AUROC micro": (
-        "the same inside each answer that holds both; in brackets, how many do.",
+    "inside answers": (
+        "AUROC inside each answer that holds right and wrong atoms; in brackets, how many do.",
         "Higher is better.",
+    ),
+    "along": (
+        "share of right atoms from the beginning of an answer to its end, in tenths.",
+        "Higher is better; what comes behind the right end is left out.",
     ),
     "confidently wrong": (
         "wrong or redundant, and in the top tenth of its task's confidence.",
@@ -61,15 +64,17 @@ TEXTUAL_KEYS: tuple[tuple[str, str], ...] = (
 """Keys that are Textual's own."""
 
 ROWS = (
+    "15/20 beside the number of an answer: right atoms over those asked for",
     f"{LINE_END} between two lines of an answer that share a row; a blank every ten atoms",
-    f"{GOES_ON} the line goes on from the row above; {CURSOR_ROW} the row of the cursor",
-    "14 .07 complete: 14 atoms, precision .07, and how the answer ended:",
-    "complete by itself; truncated at its limit; unclosed without the closing",
-    "asterisks; no answer, no fence: nothing inside asterisks; open: the run",
-    "stopped in it; context full, cancelled, failed: left out of all numbers",
+    f"{GOES_ON} the line goes on from the row above; {CURSOR_ROW} the answer of the cursor",
+    "−399: so many missing atoms in a row",
+    "behind the atoms stands how the answer ended, where it is not complete by",
+    "itself: truncated at its limit; unclosed without the closing asterisks; no",
+    "fence: nothing inside asterisks; open: the run stopped in it; context full,",
+    "cancelled, failed: left out of all numbers",
     "newest below: the map follows; end follows: the key end follows again",
 )
-"""How the atoms of an answer stand in rows, and what stands at the right of them."""
+"""How the atoms of an answer stand in rows, and what stands beside them."""
 
 HALF = 34
 """Cells of a key and its words where two stand in a row."""

@@ -53,7 +53,7 @@ def _maze(text: str, reference: str, atoms: Sequence[UnitRecord]) -> list[list[S
         if place not in spots:
             break
         mark = spots[place].text
-        spots[place] = Spot(mark if mark in {"S", "G", WALL} else SAID_WAY, atom.status)
+        spots[place] = Spot(mark if mark in {"S", "G"} else SAID_WAY, atom.status)
     # Two columns for a cell make it about square.
     return [
         [spot for x in range(len(grid[0])) for spot in (spots[y, x], _beside(spots[y, x]))] for y in range(len(grid))

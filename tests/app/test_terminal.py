@@ -97,7 +97,7 @@ def computing(script: Callable[..., Path], tmp_path: Path) -> tuple[list[str], P
 
 def wait_until_atoms(terminal: TerminalDriver) -> list[int]:
     """Wait until the run writes atoms and return the children of the app."""
-    terminal.wait_for(" streaming", 30)
+    terminal.wait_for("tok/s", 30)
     found = children(terminal.process.pid)
     assert found
     return found

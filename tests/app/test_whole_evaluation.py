@@ -37,7 +37,7 @@ def test_a_person_evaluates_stops_comes_back_resumes_and_exports(tmp_path: Path)
     assert place is not None, sentence
     assert claim is not None, sentence
     assert "run 1 · trivial · finished" in " ".join(screens["finished"][:2])
-    assert "redundancy: redundant atoms" in " ".join(screens["help"])
+    assert "asked: recall: right atoms" in " ".join(screens["help"])
     with open_queries(database) as queries:
         assert queries.run_record(1).state == "finished"
         counts = {task.task: (task.done, task.answers) for task in queries.task_counts(1)}
