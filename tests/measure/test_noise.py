@@ -50,6 +50,6 @@ def test_at_most_one_whole_report_in_twenty_on_noise_names_a_winner(answers: int
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_a_function_better_by_a_quarter_of_a_deviation_is_found_alone_in_most_reports() -> None:
-    best = [findings_of(drawn_run(seed, gain=0.25), 1000)["function"].best for seed in range(100)]
+    best = [findings_of(drawn_run(seed, atoms=30, gain=0.25), 1000)["function"].best for seed in range(100)]
     found = [names == ("mean_probability",) for names in best]
     assert np.mean(found) >= 0.8
