@@ -15,6 +15,8 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 import salt_tui
+from salt_tui.cli_groups import db_app, models_app, print_help, tasks_app
+from salt_tui.cli_scores import scores_app
 from salt_tui.commands.failures import DONE, USAGE, report_failure
 from salt_tui.commands.options import (
     ComparisonFormat,
@@ -25,8 +27,8 @@ from salt_tui.commands.options import (
     JsonOption,
     ReportedArgument,
     ReportFormat,
-    UnitChoice,
     WorkArgument,
+    names_in,
 )
 from salt_tui.commands.standard_streams import finish_output
 
@@ -38,14 +40,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-tasks_app = typer.Typer()
-models_app = typer.Typer()
 app.add_typer(tasks_app, name="tasks", help="The tasks: list them, show a problem, solve problem texts.")
 study_app = typer.Typer()
 app.add_typer(study_app, name="study", help="Further work on a stored run, such as more samples of each problem.")
-db_app = typer.Typer()
 app.add_typer(db_app, name="db", help="Compare a file with itself; score stored replies again.")
 app.add_typer(models_app, name="models", help="The models of models.toml: what is there, and how to get the rest.")
+app.add_typer(scores_app)
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -306,7 +306,7 @@ def report(
         from salt_tui.commands.study import report_study
 
         return report_study(run, database, output.value)
-    units, functions, calibrators = map(_names, (unit, function, calibrator))
+    units, functions, calibrators = map(names_in, (unit, function, calibrator))
     selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full, analyses=analyses)
     return print_report(run, database, output.value, selection)
 
@@ -365,306 +365,7 @@ def export(
     return export_to(run, output, database, overwrite=force, excel_safe=excel_safe)
 
 
-@tasks_app.callback(invoke_without_command=True)
-@models_app.callback(invoke_without_command=True)
-@study_app.callback(invoke_without_command=True)
-@db_app.callback(invoke_without_command=True)
-def print_help(context: typer.Context) -> int:
-    """Print the help of a group when there is no command."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-    return DONE
-
-
-@tasks_app.command("list")
-def tasks_list(json_output: JsonOption = False) -> int:
-    """List the tasks."""
-    from salt_tui.commands.tasks import list_tasks
-
-    return list_tasks(json_output=json_output)
-
-
-@tasks_app.command("show")
-def tasks_show(
-    task: Annotated[str, typer.Argument(help="Name of the task.")],
-    difficulty: Annotated[str, typer.Option("--difficulty", help="trivial, easy, medium, hard or paper.")] = "easy",
-    seed: Annotated[int, typer.Option("--seed", help="Draws the problems.")] = 0,
-    method: Annotated[str, typer.Option("--method", help="regular or cot.")] = "regular",
-    shots: Annotated[int | None, typer.Option("--shots", help="Worked examples before the problem.")] = None,
-    param: Annotated[list[str] | None, typer.Option("--param", help="key=value; repeatable.")] = None,
-    json_output: JsonOption = False,
-) -> int:
-    """Print parameters, prompt and reference of a level's problem 0."""
-    from salt_tui.commands.tasks import show_task
-
-    return show_task(task, difficulty, seed, method, shots, tuple(param or ()), json_output=json_output)
-
-
-@tasks_app.command("solve")
-def tasks_solve(
-    task: Annotated[str, typer.Argument(help="Name of the task, ours or the release's.")],
-    file: Annotated[Path, typer.Argument(help="JSON lines with `input`, or one problem as plain text.")],
-) -> int:
-    """Print the reference of each problem text, one JSON string per line."""
-    from salt_tui.commands.tasks import solve_file
-
-    return solve_file(task, file)
-
-
-@tasks_app.command("check")
-def tasks_check(
-    file: Annotated[Path, typer.Argument(help="JSON lines with problems of your own.")],
-    json_output: JsonOption = False,
-) -> int:
-    """Name every bad row of a file with problems of your own."""
-    from salt_tui.commands.problem_files import check_file
-
-    return check_file(file, json_output=json_output)
-
-
-@tasks_app.command("export")
-def tasks_export(
-    task: Annotated[str, typer.Argument(help="Name of the task, or file:PROBLEMS.jsonl.")],
-    output: Annotated[str, typer.Option("-o", "--output", help="File of JSON lines; - is stdout.")],
-    limit: Annotated[int, typer.Option("--limit", help="Problems.")] = 20,
-    difficulty: Annotated[str, typer.Option("--difficulty", help="trivial, easy, medium, hard or paper.")] = "easy",
-    seed: Annotated[int, typer.Option("--seed", help="Draws the problems.")] = 0,
-    method: Annotated[str, typer.Option("--method", help="regular or cot.")] = "regular",
-    shots: Annotated[int | None, typer.Option("--shots", help="Worked examples before the problem.")] = None,
-    param: Annotated[list[str] | None, typer.Option("--param", help="key=value; repeatable.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-) -> int:
-    """Write problems with their prompts and right answers, to ask them elsewhere."""
-    from salt_tui.commands.problem_files import ExportedProblems, export_problems
-
-    wanted = ExportedProblems(task, difficulty, limit, seed, method, shots, tuple(param or ()))
-    return export_problems(wanted, output, overwrite=force)
-
-
-@app.command()
-def score(
-    file: Annotated[Path, typer.Argument(help="JSON lines with task, response, reference[, delimiter].")],
-    aligned: Annotated[bool, typer.Option("--aligned", help="Needleman-Wunsch instead of strict by index.")] = False,
-    unit: Annotated[UnitChoice, typer.Option("--unit", help="atom, line or generation.")] = UnitChoice.ATOM,
-    compat: Annotated[bool, typer.Option("--compat", help="Extract answers as the published release does.")] = False,
-    json_output: JsonOption = False,
-) -> int:
-    """Label stored answers without a model."""
-    from salt_tui.commands.score import score_file
-
-    return score_file(file, aligned=aligned, unit=unit.value, compat=compat, json_output=json_output)
-
-
-@app.command()
-def metrics(
-    file: Annotated[Path, typer.Argument(help="CSV with a header: confidence, correct[, group]; or an export.")],
-    confidence_column: Annotated[
-        str | None, typer.Option("--confidence-column", help="Its name; default: confidence, score, max_probability.")
-    ] = None,
-    correct_column: Annotated[str, typer.Option("--correct-column", help="Its name; 0 or 1.")] = "correct",
-    group_column: Annotated[
-        str | None, typer.Option("--group-column", help="Which answer a row is from; default: group, generation.")
-    ] = None,
-    weight_column: Annotated[
-        str | None,
-        typer.Option("--weight-column", help="Units a row stands for: 1 / its chance to be checked."),
-    ] = None,
-    not_probability: Annotated[
-        bool, typer.Option("--not-probability", help="Any numbers; measures their ranking alone.")
-    ] = False,
-    lower_is_confident: Annotated[
-        bool, typer.Option("--lower-is-confident", help="For uncertainties, such as perplexity.")
-    ] = False,
-    rewards: Annotated[
-        str | None,
-        typer.Option("--rewards", help="Trusted right, trusted wrong, abstained right, abstained wrong: 1,-3,0,0."),
-    ] = None,
-    bins: Annotated[int, typer.Option("--bins", help="Equal-width bins that are shown; ECE keeps its 15.")] = 15,
-    draws: Annotated[int, typer.Option("--draws", help="Bootstrap draws of groups for 95 % intervals; 0: none.")] = 0,
-    curve: Annotated[
-        str | None,
-        typer.Option("--curve", help="CSV of risk-coverage, euro, bins, bin-counts, densities or label-noise."),
-    ] = None,
-    json_output: JsonOption = False,
-) -> int:
-    """Measure a table of confidences and outcomes from anywhere."""
-    from salt_tui.commands.metrics import TableOptions, print_metrics
-
-    options = TableOptions(
-        confidence=confidence_column,
-        correct=correct_column,
-        group=group_column,
-        weight=weight_column,
-        probability=not not_probability,
-        lower_is_confident=lower_is_confident,
-        rewards=rewards,
-        bins=bins,
-        draws=draws,
-    )
-    return print_metrics(file, options, curve=curve, json_output=json_output)
-
-
-@app.command()
-def calibrate(
-    method: Annotated[
-        str | None,
-        typer.Argument(help="z_sigmoid, minmax, binned:B, histogram:B, platt, isotonic, beta or temperature."),
-    ] = None,
-    training: Annotated[Path | None, typer.Option("--fit", help="CSV with score and correct; or an export.")] = None,
-    target: Annotated[Path | None, typer.Option("--apply", help="CSV with score; or an export.")] = None,
-    save: Annotated[Path | None, typer.Option("--save", help="Write the fitted map to a JSON file.")] = None,
-    saved: Annotated[Path | None, typer.Option("--map", help="Apply this saved map; no METHOD, no --fit.")] = None,
-    score_column: Annotated[
-        str | None,
-        typer.Option("--score-column", help="Its name; default: confidence, score, max_probability."),
-    ] = None,
-    correct_column: Annotated[str, typer.Option("--correct-column", help="Its name; 0 or 1.")] = "correct",
-    lower_is_confident: Annotated[
-        bool, typer.Option("--lower-is-confident", help="For scores such as perplexity.")
-    ] = False,
-) -> int:
-    """Fit a calibration map on one table and print the calibrated values of another."""
-    from salt_tui.commands.calibrate import print_calibrated
-
-    return print_calibrated(
-        method,
-        training,
-        target,
-        saved=saved,
-        save=save,
-        score=score_column,
-        correct=correct_column,
-        lower_is_confident=lower_is_confident,
-    )
-
-
-@app.command()
-def probe(
-    run: Annotated[
-        str, typer.Argument(metavar="[RUN|RUN.K|latest]", help="A run, or its study of activations.")
-    ] = "latest",
-    unit: Annotated[UnitChoice, typer.Option("--unit", help="generation, line or atom.")] = UnitChoice.GENERATION,
-    own: Annotated[
-        bool, typer.Option("--own", help="Read the tokens' own states, not those that produced them.")
-    ] = False,
-    save: Annotated[Path | None, typer.Option("--save", help="Keep the best layer's probe in a file.")] = None,
-    apply: Annotated[Path | None, typer.Option("--apply", help="Store what a kept probe says about the run.")] = None,
-    name: Annotated[str, typer.Option("--name", help="With --apply: name of the signal.")] = "probe",
-    database: Database = None,
-    json_output: JsonOption = False,
-) -> int:
-    """Train probes on a run's activations: does the model hold whether it is right?"""
-    from salt_tui.commands.probe import apply_probe, print_probes
-
-    if apply is not None:
-        if save is not None or own or json_output:
-            raise typer.BadParameter("--apply reads what the probe was trained on: leave --save, --own and --json out")
-        return apply_probe(run, database, apply, name)
-    positions = "own" if own else "producing"
-    return print_probes(run, database, unit.value, positions, save=save, json_output=json_output)
-
-
-@app.command()
-def policy(
-    run: Annotated[str, typer.Argument(metavar="[RUN|latest]", help="Number of the run.")] = "latest",
-    risk: Annotated[
-        str | None, typer.Option("--risk", help="Most wrong units among trusted ones, such as .05; .05,.2 makes bands.")
-    ] = None,
-    confidence: Annotated[float | None, typer.Option("--confidence", help="How sure; default: .9.")] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Promise the mean over answers, for any number of them.")
-    ] = False,
-    rewards: Annotated[
-        str | None, typer.Option("--rewards", help="TRUSTED_RIGHT,TRUSTED_WRONG,ABSTAINED_RIGHT,ABSTAINED_WRONG.")
-    ] = None,
-    unit: Annotated[
-        UnitChoice, typer.Option("--unit", help="What is trusted: atom, line or generation.")
-    ] = UnitChoice.ATOM,
-    function: Annotated[
-        str, typer.Option("--function", help="Choose among these, joined by commas; default: all.")
-    ] = "",
-    calibrator: Annotated[str, typer.Option("--calibrator", help="Choose among these maps, joined by commas.")] = "",
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Keep the policy in a JSON file.")] = None,
-    apply: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option("--apply", metavar="POLICY CSV", help="Decide about each row of a table."),
-    ] = None,
-    score_column: Annotated[
-        str | None, typer.Option("--score-column", help="Of --apply; default: named like the policy's function.")
-    ] = None,
-    database: Database = None,
-    json_output: JsonOption = False,
-) -> int:
-    """Say which units to trust, with a promise about how many of those are wrong, or by rewards."""
-    from salt_tui.commands.policy import print_decisions, print_policy
-
-    if apply is not None:
-        return print_decisions(*apply, score_column)
-    return print_policy(
-        run,
-        database,
-        unit.value,
-        risk=risk,
-        confidence=confidence,
-        exact=exact,
-        rewards=rewards,
-        functions=_names(function),
-        maps=_names(calibrator),
-        output=output,
-        json_output=json_output,
-    )
-
-
-@models_app.command("list")
-def models_list(json_output: JsonOption = False) -> int:
-    """List the models and whether their files are here."""
-    from salt_tui.commands.models import list_known
-
-    return list_known(json_output=json_output)
-
-
-@models_app.command("check")
-def models_check(
-    model: Annotated[str, typer.Argument(help="Name from models.toml or path.")], json_output: JsonOption = False
-) -> int:
-    """Check one model's file without loading it."""
-    from salt_tui.commands.models import check_model
-
-    return check_model(model, json_output=json_output)
-
-
-@db_app.command("check")
-def db_check(
-    file: Annotated[Path, typer.Argument(help="A database, yours or somebody else's.")], json_output: JsonOption = False
-) -> int:
-    """Compare a whole file with itself: verdicts, confidences, tokens, replies; exit code 1 if anything differs."""
-    from salt_tui.commands.db import check_database
-
-    return check_database(file, json_output=json_output)
-
-
-@db_app.command("rescore")
-def db_rescore(
-    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
-    database: Database = None,
-    json_output: JsonOption = False,
-) -> int:
-    """Score the stored replies of a run again, without the model, and say what changed."""
-    from salt_tui.commands.db import rescore_run
-
-    return rescore_run(run, database, json_output=json_output)
-
-
-@db_app.command("delete")
-def db_delete(
-    run: Annotated[str, typer.Argument(metavar="RUN|RUN.K", help="A run with its studies, or one study of it.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    database: Database = None,
-) -> int:
-    """Delete a run with its studies, or one study."""
-    from salt_tui.commands.db import delete_stored
-
-    return delete_stored(run, database, yes=yes)
+study_app.callback(invoke_without_command=True)(print_help)
 
 
 @app.command()
@@ -712,7 +413,3 @@ def _refuse_in_app(given: Mapping[str, bool]) -> None:
 def is_study_name(name: str) -> bool:
     """Say whether a name is that of a study, ``RUN.K``, rather than that of a run."""
     return "." in name
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -62,3 +62,8 @@ ReportedArgument = Annotated[str, typer.Argument(metavar="[RUN|RUN.K|latest]", h
 WorkArgument = Annotated[
     str, typer.Argument(metavar="[RUN|RUN.K|latest]", help="A run, or a study of it; latest: the newest unfinished.")
 ]
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names of a list that commas join; none for an empty text."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
