@@ -185,7 +185,7 @@ class AnswerDocument:
         return tuple(found)
 
     def right_token(self, number: int) -> RightToken | None:
-        """Return the likeliest token with which the right answer goes on; None where there is no saying.
+        """Return the likeliest token with which the right answer goes on; None where that cannot be said.
 
         That is so between atoms, behind a wrong beginning of an atom, and where nothing is right.
         """

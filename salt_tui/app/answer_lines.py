@@ -122,7 +122,7 @@ def flow(parts: Sequence[str], width: int) -> list[str]:
 
 
 def course_line(document: AnswerDocument, number: int, width: int) -> str:
-    """Draw the probability and the entropy of every token around one, the surer and the more uncertain the higher."""
+    """Draw the probability and the entropy of the tokens around one, a higher bar for more of either."""
     room = max(4, (width - len(" p  entropy ")) // 2 - 1)
     start = max(0, min(number - room // 2, len(document.tokens) - room))
     around = document.tokens[start : start + room]

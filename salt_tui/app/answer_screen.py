@@ -115,7 +115,7 @@ class AnswerScreen(FramedScreen):
     # --- which answer -------------------------------------------------------------------------------------------
 
     def on_screen_resume(self) -> None:
-        """Read the answer that was asked for; what was a window over this screen asked for none."""
+        """Read the answer that was asked for, if one was."""
         super().on_screen_resume()
         runs = self.desk.runs
         if runs.shown is not self._session:

@@ -1,4 +1,4 @@
-"""What a map says about an answer in words: how it ended, and what stands in place of units that it has not."""
+"""What a map says about an answer in words: how it ended, and what stands where it has no units."""
 
 from __future__ import annotations
 

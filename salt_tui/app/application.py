@@ -303,7 +303,7 @@ class SaltApp(App[int]):
     # --- keys of the whole app ----------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep keys and pastes from a screen that nobody sees; those that leave the app pass."""
+        """Ignore keys and pastes while the screen is covered; the keys that leave the app still work."""
         if isinstance(event, events.Key | events.Paste) and self._is_covered and not self._leaves(event):
             return
         await super().on_event(event)

@@ -172,7 +172,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
             self.following = False
 
     def watch_following(self) -> None:
-        """Let what is said beside the map be true again."""
+        """Update what is said beside the map."""
         self.cursor_moved()
 
     def show_kind(self, kind: str) -> None:

@@ -65,7 +65,7 @@ def _beside(spot: Spot) -> Spot:
 
 
 def _way(start: tuple[int, int], moves: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the cells that moves lead to, up to the first that is none."""
+    """Return the cells that moves lead to, up to the first text that is no move."""
     y, x = start
     way = []
     for move in moves:

@@ -98,7 +98,7 @@ class RunSession:
 
     @classmethod
     def stored(cls, run: int, database: Path) -> RunSession:
-        """Read a run that nobody here computes."""
+        """Read a run from the store."""
         session = cls(database)
         session.run = run
         session.state.phase = "reading"
@@ -169,7 +169,7 @@ class RunSession:
 
     @property
     def resumable(self) -> bool:
-        """Whether there still is a run that stopped before its end and that nobody computes, as far as is known."""
+        """Whether the run can go on: it stopped before its end, is still stored, and no known process computes it."""
         stopped = self.run is not None and not self.computing and self.state.phase in RESUMABLE
         return stopped and self.database.exists()
 

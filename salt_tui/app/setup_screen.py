@@ -185,7 +185,7 @@ class SetupScreen(FramedScreen):
     # --- choices ------------------------------------------------------------------------------------------------
 
     def read_choices(self) -> Choices:
-        """Return what the form says; a number that is none, which `_problem` names, is read as the one before."""
+        """Return what the form says.  A field without a number keeps its last value; `_problem` names the field."""
         if self._offer is None or not self.tasks.names:
             return self._choices
         return replace(

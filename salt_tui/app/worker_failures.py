@@ -14,7 +14,7 @@ from textual.worker import get_current_worker
 def failures_told(app: App[Any], tell: Callable[[str], object]) -> Iterator[None]:
     """Give one line about any exception to ``tell``, called in the thread of the app; of a cancelled worker nothing.
 
-    Without it the exception of a worker with ``exit_on_error=False`` is seen by nobody.
+    Textual drops the exception of a worker with ``exit_on_error=False``.
     """
     try:
         yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -50,25 +49,26 @@ STATES = {
         "r Resume ⏎ Open w Next wrong c Surest wrong ? Help q Quit",
     ),
     140: (
-        "/ Filter t Task g Unit e Export o Log ? Help q Quit",
-        "/ Filter t Task g Unit e Export o Log ? Help q Quit",
+        "/ Filter space Play t Task g Unit e Export o Log ? Help q Quit",
+        "/ Filter space Play t Task g Unit e Export o Log ? Help q Quit",
     ),
 }
 
 
-@pytest.mark.parametrize("width", STATES)
-def test_the_keys_of_a_stored_run_fit(width: int, stored: Path, script: Callable[..., Path], tmp_path: Path) -> None:
-    finished, interrupted = STATES[width]
+def test_the_keys_of_a_stored_run_fit(stored: Path, script: Callable[..., Path]) -> None:
     compute(stored, script(seconds_per_step=0.02), stop_after=6)
 
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        for run, words in ((1, finished), (2, interrupted)):
+        for run, place in ((1, 0), (2, 1)):
             app.post_message(OpenRun(run))
-            await until(pilot, lambda: shown(app) is not None and not shown(app).reading)
-            await until(pilot, lambda words=words: words in footer(app))  # type: ignore[misc]
-            assert "Pause" not in footer(app)
+            await until(pilot, lambda run=run: shown(app) is not None and shown(app).run == run)  # type: ignore[misc,union-attr]
+            await until(pilot, lambda: not shown(app).reading)  # type: ignore[union-attr]
+            for width, states in STATES.items():
+                await pilot.resize_terminal(width, 24)
+                await until(pilot, lambda words=states[place]: words in footer(app))  # type: ignore[misc]
+                assert "Pause" not in footer(app)
 
-    drive(scenario, stored, size=(width, 24))
+    drive(scenario, stored)
 
 
 def test_the_keys_of_a_run_that_computes_and_of_the_list(script: Callable[..., Path], tmp_path: Path) -> None:
