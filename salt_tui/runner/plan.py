@@ -10,12 +10,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from salt_tui.engine.engine import Build, ContextInfo, ModelInfo
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+Planned = TypeVar("Planned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,15 @@ class RunPlan:
         """Read a stored plan."""
         data = json.loads(text)
         data["tasks"] = tuple(
-            TaskPlan(**{**task, "example_ids": tuple(task["example_ids"]), "problem_ids": tuple(task["problem_ids"])})
+            of_types(
+                TaskPlan(
+                    **{**task, "example_ids": tuple(task["example_ids"]), "problem_ids": tuple(task["problem_ids"])}
+                )
+            )
             for task in data["tasks"]
         )
-        data["sampling"] = SamplingPlan(**data["sampling"])
-        return cls(**data)
+        data["sampling"] = of_types(SamplingPlan(**data["sampling"]))
+        return of_types(cls(**data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +125,37 @@ class Environment:
     def from_json(cls, text: str) -> Self:
         """Read a stored environment."""
         data = json.loads(text)
-        return cls(**{**data, "devices": tuple(data["devices"])})
+        return of_types(cls(**{**data, "devices": tuple(data["devices"])}))
+
+
+def of_types(value: Planned) -> Planned:
+    """Return a plan or environment as it is, once the values that a file gave it are of the types that it declares.
+
+    Raises:
+        TypeError: one is not.
+    """
+    for name, declared in get_type_hints(type(value)).items():
+        found = getattr(value, name)
+        if not _is_of(found, declared):
+            raise TypeError(f"{name} is {_short(found)}")
+    return value
+
+
+def _is_of(value: object, declared: Any) -> bool:
+    origin, arguments = get_origin(declared), get_args(declared)
+    if declared is Any:
+        return True
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_is_of(item, arguments[0]) for item in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(_is_of(item, arguments[1]) for item in value.values())
+    if origin is not None:
+        return any(_is_of(value, argument) for argument in arguments)
+    if declared is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if declared is int:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    return isinstance(value, declared)
 
 
 def canonical_json(value: DataclassInstance) -> str:
@@ -193,5 +230,5 @@ def _compare(name: str, stored: object, current: object, found: list[str]) -> No
 
 
 def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=True)
+    text = json.dumps(value, ensure_ascii=True, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -27,6 +27,7 @@ from salt_tui.store.results import StoredRun
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.store.stored_values import Place
 from salt_tui.usage_error import UsageError
+from salt_tui.visible_text import visible
 from tasks.own_problems import FILE_PREFIX
 from tasks.prompts import worked_examples
 from tasks.registry import get_task
@@ -105,6 +106,8 @@ def _check_plan(run: int, stored: RunPlan, current: RunPlan) -> None:
 def _planned_today(plan: TaskPlan) -> TaskPlan:
     """Return what the program would plan for a generated task; problems of files are stored with their prompts."""
     task = get_task(plan.task)
+    if plan.difficulty not in task.levels:
+        raise UsageError(f"{plan.task} has no level {visible(plan.difficulty, 40)!r}; restore a copy of the file")
     examples = worked_examples(task, plan.difficulty, plan.shots)
     return replace(plan, prompt_version=task.prompt_version, example_ids=tuple(example.id for example in examples))
 

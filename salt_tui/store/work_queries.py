@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -21,6 +22,15 @@ _MODEL_COLUMNS = (
 _STATE_COLUMNS = f"state, message, created_at, finished_at, {LEASE_COLUMNS}"
 _RECORD_COLUMNS = "plan, plan_hash, environment, environment_hash, exact, warnings, statistics"
 _NAME = re.compile(r"(\d+)(?:\.(\d+))?", flags=re.ASCII)
+
+
+def _plan(text: str) -> dict[str, Any]:
+    """Return a plan whose tasks and sampling are objects, as everything that reads a part of it expects."""
+    plan = json.loads(text)
+    parts = [plan, plan.get("sampling", {}), *plan.get("tasks", [])]
+    if not all(isinstance(part, dict) for part in parts):
+        raise ValueError("a part of it is no JSON object")
+    return dict(plan)
 
 
 def _visible(value: Any) -> Any:
@@ -145,7 +155,7 @@ class WorkQueries(Reader):
             f"run {run}",
         )
         place = self._place(f"run {run}")
-        place.json_object("plan", row[9])
+        place.read("plan", row[9], _plan)
         place.json_object("environment", row[11])
         exact = None if row[13] is None else bool(row[13])
         return StoredRun(
@@ -161,7 +171,7 @@ class WorkQueries(Reader):
 
     def run_plan(self, run: int) -> dict[str, Any]:
         """Return the plan of a run, parsed."""
-        return self._place(f"run {run}").json_object("plan", self.run_record(run).record.plan)
+        return self._place(f"run {run}").read("plan", self.run_record(run).record.plan, _plan)
 
     def task_counts(self, run: int) -> list[TaskCounts]:
         """Return answers and atoms per task, in the order of the plan."""

@@ -159,6 +159,23 @@ def test_any_column_may_hold_anything(original, tmp_path, capsys, case, command)
     try_case(original, tmp_path, case, command, capsys)
 
 
+INSIDE = (
+    ("run", "plan", "$.tasks[0].difficulty", '"x"', ["resume", "1", "--display", "none"]),
+    ("run", "plan", "$.tasks[0].max_tokens", "{}", ["study", "samples", "2", "--display", "none"]),
+    ("run", "environment", "$.batch", '"9"', ["resume", "1", "--display", "none"]),
+    ("run", "plan", "$.tasks[0]", "[]", ["report", "1", "--draws", "0", "--format", "json"]),
+    ("run", "plan", "$.tasks", '"\\u001b"', ["runs", "--json"]),
+    ("run", "plan", "$.tasks", "true", ["report", "1", "--draws", "0"]),
+    ("study", "plan", "$.jobs", "null", ["report", "1.1"]),
+)
+
+
+@pytest.mark.parametrize(("table", "column", "path", "value", "command"), INSIDE)
+def test_values_inside_plans_and_environments(table, column, path, value, command, original, tmp_path, capsys):
+    case = table, column, f"json_set({column}, '{path}', json('{value}'))"
+    try_case(original, tmp_path, case, command, capsys)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("table", sorted({case[0] for case in CASES}))
 def test_every_column_with_every_command(table, original, tmp_path, capsys):

@@ -46,7 +46,7 @@ def make_model(sha256: str = "a" * 64, name: str = "tiny") -> ModelRecord:
     )
 
 
-def make_run(plan: str = '{"tasks":["dna"]}') -> RunRecord:
+def make_run(plan: str = '{"tasks":[{"task":"dna"}]}') -> RunRecord:
     """Return a run as it is created."""
     return RunRecord(plan, "plan-hash", '{"threads":2}', "environment-hash", True, ("one warning",))
 

@@ -91,7 +91,7 @@ def test_an_empty_database_says_so(store, path):
 def test_a_run_comes_back_as_it_was_created(queries, filled, model, run_record):
     stored = queries.run_record(filled)
     assert (stored.model, stored.record) == (model(), run_record())
-    assert queries.run_plan(filled) == {"tasks": ["dna"]}
+    assert queries.run_plan(filled) == {"tasks": [{"task": "dna"}]}
     with pytest.raises(StoreError, match="there is no run 99"):
         queries.run_record(99)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
+from salt_tui.runner.plan import of_types
 from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.store.records import ProblemRecord
 
@@ -67,7 +68,7 @@ class StudyPlan:
         """Read a stored plan."""
         data = json.loads(text)
         data["answers"] = {task: tuple(positions) for task, positions in data["answers"].items()}
-        return cls(**data)
+        return of_types(cls(**data))
 
 
 def positions_by_task(answers: Iterable[CoveredAnswer]) -> dict[str, tuple[int, ...]]:
