@@ -39,22 +39,25 @@ class RowSelection:
     usual: bool = False
     analyses: bool = False
 
-    def choice(self, known: Sequence[str]) -> RowChoice:
+    def choice(self, unit: UnitKind, known: Sequence[str]) -> RowChoice:
         """Return the rows to measure.
 
         Args:
-            known: the functions and signals of the run at a granularity.
+            unit: of `GRANULARITIES`.
+            known: the functions and signals of the run at this granularity.
         """
         names = self.functions or tuple(known)
         intervals = USUAL_INTERVALS if self.usual else RESAMPLED
-        maps = {name: self._maps(name) for name in names if name in known}
+        maps = {name: self._maps(unit, name) for name in names if name in known}
         return RowChoice(maps, draws=self.draws, with_interval=intervals)
 
-    def left_out(self, known: Sequence[str]) -> int:
+    def left_out(self, unit: UnitKind, known: Sequence[str]) -> int:
         """Return how many rows of the full report are not among the usual ones, at one granularity."""
-        return sum(len(MAPS) - len(self._maps(name)) for name in known) if self.usual else 0
+        return sum(len(MAPS) - len(self._maps(unit, name)) for name in known) if self.usual else 0
 
-    def _maps(self, function: str) -> tuple[str, ...]:
+    def _maps(self, unit: UnitKind, function: str) -> tuple[str, ...]:
+        if self.usual and unit != "atom":
+            return (RAW,)
         if self.usual:
             return MAPS if function == HEADLINE_FUNCTION else (RAW, USUAL_MAP)
         return self.calibrators or MAPS
@@ -80,8 +83,8 @@ def select_rows(
 ) -> RowSelection:
     """Turn names into a selection; an empty sequence means all.
 
-    Without any name and without ``full`` these are the usual rows: every function raw and by one map, and every map
-    of the headline function.  A slice without names is one of raw headline confidence over atoms.
+    Without any name and without ``full`` these are the usual rows: every function raw, over atoms by one map too, and
+    every map of the headline function over atoms.  A slice without names is one of raw headline confidence over atoms.
 
     Raises:
         UsageError: an unknown name, with the nearest one, or draws outside 0..100,000.

@@ -159,11 +159,11 @@ def measure_report(database: Path, name: str, selection: RowSelection) -> FullRe
         rows: list[ReportRow] = []
         for unit in selection.units:
             parts = (WHOLE,) if selection.by is None else slice_parts(queries, run, columns[unit], selection.by)
-            rows.extend(measure_rows(columns[unit], selection.choice(known[unit]), parts))
+            rows.extend(measure_rows(columns[unit], selection.choice(unit, known[unit]), parts))
         atoms = columns["atom"]
         rates = measure_rates(atoms)
         analyses = analyse_run(queries, run, atoms, rates, selection.draws) if selection.analyses else None
-    left_out = sum(selection.left_out(known[unit]) for unit in selection.units)
+    left_out = sum(selection.left_out(unit, known[unit]) for unit in selection.units)
     says, course = mean_confidences(atoms), course_of_answers(atoms)
     findings, unknown, found = measure_findings(columns, rates, says, course, selection.draws)
     return FullReport(

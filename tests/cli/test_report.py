@@ -28,6 +28,13 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("small") / "x.db"
+    store_run(path, tasks=EIGHT_TASKS[:2], answers=6, atoms=10)
+    return path
+
+
 def output(capsys: pytest.CaptureFixture[str], database: Path, *more: str) -> str:
     assert run_command_line(["report", "--db", str(database), *more]) == 0
     captured = capsys.readouterr()
@@ -95,10 +102,10 @@ def test_other_tables_fit_80_columns(database: Path, capsys: pytest.CaptureFixtu
 
 
 def test_what_cannot_be_told_apart_from_the_best_is_marked_with_the_statistic_of_its_column(
-    database: Path, capsys: pytest.CaptureFixture[str]
+    small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = output(capsys, database, "--draws", "200")
-    data = json_of(output(capsys, database, "--draws", "200", "--format", "json"))
+    text = output(capsys, small, "--draws", "200")
+    data = json_of(output(capsys, small, "--draws", "200", "--format", "json"))
     findings = {finding["question"]: finding for finding in data["findings"]}
     for title, question, metric in (
         ("Which confidence function?", "function", "auroc"),
@@ -125,15 +132,15 @@ def test_what_cannot_be_told_apart_from_the_best_is_marked_with_the_statistic_of
 
 
 def test_the_head_says_what_shaped_the_run_and_answers_in_sentences_in_every_format(
-    database: Path, capsys: pytest.CaptureFixture[str]
+    small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = json_of(output(capsys, database, "--draws", "50", "--format", "json"))
+    data = json_of(output(capsys, small, "--draws", "50", "--format", "json"))
     assert [finding["question"] for finding in data["findings"]][:4] == ["right", "calibrated", "function", "map"]
     assert data["header"]["difficulty"] == "easy"
     assert data["header"]["sampling"]["temperature"] == 0.0
     assert (data["header"]["plan_hash"], data["header"]["environment_hash"]) == ("plan-hash", "environment-hash")
     table, md, latex = (
-        " ".join(output(capsys, database, "--draws", "50", "--format", f).split()) for f in ("table", "md", "latex")
+        " ".join(output(capsys, small, "--draws", "50", "--format", f).split()) for f in ("table", "md", "latex")
     )
     for finding in data["findings"]:
         assert finding["sentence"] in table
@@ -141,15 +148,13 @@ def test_the_head_says_what_shaped_the_run_and_answers_in_sentences_in_every_for
         assert " ".join(finding["sentence"].split()) in latex
     for text in (table, md):
         assert "easy · regular, 3 examples · seed 1 · greedy · width 4 · CPU ×2 · exact" in text
-    rows = list(
-        csv.DictReader(io.StringIO(output(capsys, database, "--draws", "0", "--format", "csv", "--unit", "atom")))
-    )
+    rows = list(csv.DictReader(io.StringIO(output(capsys, small, "--draws", "0", "--format", "csv", "--unit", "atom"))))
     assert {row["sampling"] for row in rows} == {"greedy"}
     assert {(row["difficulty"], row["seed"]) for row in rows} == {("easy", "1")}
 
 
-def test_latex_tables_hold_every_cell_escaped(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = output(capsys, database, "--draws", "20", "--format", "latex")
+def test_latex_tables_hold_every_cell_escaped(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, small, "--draws", "20", "--format", "latex")
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 7
     lines = [line for line in text.splitlines() if line and not line.startswith(("%", "\\"))]
     assert all(line.endswith(r" \\") for line in lines)
@@ -158,12 +163,12 @@ def test_latex_tables_hold_every_cell_escaped(database: Path, capsys: pytest.Cap
 
 
 def test_a_wide_terminal_gets_wide_tables(
-    database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     widths = {}
     for columns in (60, 80, 150):
         monkeypatch.setenv("COLUMNS", str(columns))
-        lines = output(capsys, database, "--draws", "0").splitlines()
+        lines = output(capsys, small, "--draws", "0").splitlines()
         widths[columns] = max(map(len, lines))
         assert ("AUPRC ↑" in " ".join(lines)) == (columns == 150)
     assert widths[60] < widths[80] <= 80 < widths[150] <= 150
@@ -282,8 +287,8 @@ def test_csv_has_one_line_per_row_with_equal_names(database: Path, capsys: pytes
     assert "ece: not a probability" in raw["reasons"]
 
 
-def test_markdown_tables_have_one_width(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = output(capsys, database, "--format", "md", "--draws", "0")
+def test_markdown_tables_have_one_width(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, small, "--format", "md", "--draws", "0")
     tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
     assert len(tables) == 7
     for table in tables:
