@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from rich.cells import set_cell_size
 
 from salt_tui.app.answer_document import AnswerDocument, Candidate, shown_bytes
-from salt_tui.app.atom_sentence import confidence_text, fit
+from salt_tui.app.atom_sentence import confidence_text
 from salt_tui.app.live_lines import HEIGHTS
 from salt_tui.app.task_ranks import TaskRanks
+from salt_tui.app.text_rows import fit
 from salt_tui.store.records import UnitRecord
 from salt_tui.visible_text import visible
 from scoring.confidence import CONFIDENCE_FUNCTIONS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rich.cells import cell_len, set_cell_size
-
 from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.text_rows import fit
 from salt_tui.visible_text import visible
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 
@@ -87,13 +86,6 @@ def confidence_text(value: float) -> str:
     if value < 0.0001:
         return "<.0001"
     return f"{value:.4f}"[1:] if value >= 0.99 or value < 0.01 else f"{value:.3f}"[1:]
-
-
-def fit(text: str, cells: int) -> str:
-    """Return a text in at most so many cells, ending in … where it was longer; wide characters take two."""
-    if cell_len(text) <= cells:
-        return text
-    return f"{set_cell_size(text, cells - 1).rstrip()}…" if cells > 0 else ""
 
 
 def _quoted(text: str | None) -> str:

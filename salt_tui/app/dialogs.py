@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
+from salt_tui.app.text_rows import broken_lines
 from salt_tui.visible_text import visible
 
 BOX_WIDTH = 76
@@ -21,15 +21,6 @@ BOX_WIDTH = 76
 
 _BESIDES_TEXT = 6
 """Cells of a box's border, padding and scrollbar."""
-
-
-def hanging(text: str, width: int) -> str:
-    """Break lines of more than ``width`` characters between words; what follows is indented by two more."""
-    lines = []
-    for line in text.split("\n"):
-        indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
-        lines += textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
-    return "\n".join(lines)
 
 
 def keep_printable(event: Input.Changed) -> None:
@@ -141,12 +132,6 @@ class TextToRead(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,question_mark,f1", "leave", "Back", id="text.leave"),
-        Binding("down,j", "scroll_text(1)", "Down", id="text.down"),
-        Binding("up,k", "scroll_text(-1)", "Up", id="text.up"),
-        Binding("pagedown,space", "scroll_text(10)", "Page down", id="text.page_down"),
-        Binding("pageup", "scroll_text(-10)", "Page up", id="text.page_up"),
-        Binding("home", "scroll_to_end(False)", "Beginning", id="text.first"),
-        Binding("end", "scroll_to_end(True)", "End", id="text.last"),
     ]
 
     def __init__(self, title: str, text: str) -> None:
@@ -159,27 +144,15 @@ class TextToRead(ModalScreen[None]):
         """Show it."""
         with Vertical(classes="window-box tall"):
             yield Static(visible(self._title), markup=False, classes="window-title")
-            with VerticalScroll(id="text-scroll", can_focus=False):
+            with VerticalScroll(id="text-scroll"):
                 yield Static(markup=False, id="text")
             yield Static("↑↓ page home end scroll   escape back", markup=False, classes="window-keys")
 
     def on_resize(self) -> None:
         """Break the lines for this width."""
         width = min(BOX_WIDTH, self.size.width) - _BESIDES_TEXT
-        self.query_one("#text", Static).update(hanging(self._text, max(1, width)))
+        self.query_one("#text", Static).update(broken_lines(self._text, max(1, width)))
 
     def action_leave(self) -> None:
         """Close."""
         self.dismiss(None)
-
-    def action_scroll_text(self, lines: int) -> None:
-        """Scroll."""
-        self.query_one("#text-scroll").scroll_relative(y=lines, animate=False)
-
-    def action_scroll_to_end(self, last: bool) -> None:
-        """Go to the last line, or to the first."""
-        scroll = self.query_one("#text-scroll")
-        if last:
-            scroll.scroll_end(animate=False)
-        else:
-            scroll.scroll_home(animate=False)

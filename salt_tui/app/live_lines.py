@@ -8,11 +8,11 @@ from rich.cells import cell_len, set_cell_size
 
 from salt_tui.app.answer_cells import AnswerCells
 from salt_tui.app.answer_words import without_units
-from salt_tui.app.atom_sentence import fit
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.row_flow import CURSOR_ROW
 from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.text_rows import fit
 from salt_tui.display.run_view import TaskView
 from salt_tui.measure.running import Measured, TaskNumbers
 from salt_tui.visible_text import visible
@@ -51,19 +51,6 @@ def both_ends(left: str, right: str, width: int) -> str:
     """Return a line with a text at either end; the left one gives way."""
     room = max(1, width - cell_len(right) - 1)
     return fit(f"{set_cell_size(fit(left, room), room)} {right}", max(width, 0))
-
-
-def two_rows(text: str, width: int) -> str:
-    """Break a text between words into two rows of at most ``width`` cells; what does not fit ends in …."""
-    first: list[str] = []
-    words = text.split(" ")
-    while words and cell_len(" ".join((*first, words[0]))) <= width:
-        first.append(words.pop(0))
-    if not first and words:
-        head = set_cell_size(words[0], width).rstrip()
-        first.append(head)
-        words[0] = words[0][len(head) :]
-    return "\n".join((" ".join(first), fit(" ".join(words), width))) if words else " ".join(first)
 
 
 def phase_words(session: RunSession) -> str:

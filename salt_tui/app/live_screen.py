@@ -19,7 +19,7 @@ from salt_tui.app.answer_cells import KINDS
 from salt_tui.app.answer_filter import answers_with
 from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.atom_map import AtomMap, Place
-from salt_tui.app.atom_sentence import fit, heading, sentence
+from salt_tui.app.atom_sentence import heading, sentence
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import Question
 from salt_tui.app.framed_screen import FramedScreen
@@ -30,6 +30,7 @@ from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.runs_state import why_not
 from salt_tui.app.scrubber import Scrubber, played_words
 from salt_tui.app.settings import load_view, save_view
+from salt_tui.app.text_rows import broken, fit
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.measure.running import Measured
 from salt_tui.store.queries import open_queries
@@ -348,7 +349,7 @@ class LiveScreen(FramedScreen):
         self._say_words(words)
 
     def _say_words(self, words: str) -> None:
-        self._set("sentence", live_lines.two_rows(words, self.size.width - 2))
+        self._set("sentence", broken(words, max(1, self.size.width - 2), 2))
 
     def _draw_log(self) -> None:
         session, log = self._session, self.query_one("#log")

@@ -14,12 +14,12 @@ from textual.widgets import DataTable, Input, Static
 from textual.worker import get_current_worker
 
 from salt_tui.app import runs_state
-from salt_tui.app.atom_sentence import fit
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import LineOfInput, Question
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import ExportRuns, OpenRun, OpenStudies, ResumeRun, RunsDeleted
 from salt_tui.app.terminal import DESIGN_HEIGHT
+from salt_tui.app.text_rows import fit
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE

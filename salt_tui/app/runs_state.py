@@ -9,9 +9,8 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from salt_tui.app.atom_sentence import fit
-from salt_tui.app.live_lines import two_rows
 from salt_tui.app.terminal import DESIGN_WIDTH
+from salt_tui.app.text_rows import broken, fit
 from salt_tui.measure.running import RunningUnits, measure_running
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE, Work
@@ -136,7 +135,7 @@ def details(run: RunListing, width: int, rows: int) -> str:
         tail = " · ".join((*facts, f"{len(run.tasks)} task{'' if len(run.tasks) == 1 else 's'}"))
         model = fit(model, max(SHORTEST_MODEL, room - cell_len(tail) - 3))
         text = " · ".join(part for part in (fit(note, room // 2), model, tail, message) if part)
-    return two_rows(text, width) if rows > 1 else fit(text, width)
+    return broken(text, width, rows)
 
 
 def begun(created_at: str, now: datetime | None = None) -> str:

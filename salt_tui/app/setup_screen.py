@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +26,7 @@ from salt_tui.app.option_cursor import VisibleCursorList
 from salt_tui.app.settings import NUMBER_FIELDS, Choices, load_choices, save_choices
 from salt_tui.app.setup_offer import Offer, OfferedModel
 from salt_tui.app.task_list import TaskList
+from salt_tui.app.text_rows import broken
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.visible_text import visible
 from tasks.task import DIFFICULTIES, METHODS
@@ -283,12 +283,7 @@ class SetupScreen(FramedScreen):
 
     def _say_cost(self, words: str, *, wrong: bool = False) -> None:
         cost = self.query_one("#cost", Static)
-        # Two rows, and a path that is longer than a row begins beside the mark all the same.
-        cost.update(
-            "\n".join(
-                textwrap.wrap(words, max(20, self.size.width - 2), break_on_hyphens=False, max_lines=2, placeholder="…")
-            )
-        )
+        cost.update(broken(words, max(20, self.size.width - 2), 2))
         cost.set_class(wrong, "wrong")
 
     # --- actions ------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from salt_tui.app.live_screen import LOG_ROWS, NO_RUN, LiveScreen
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.messages import RunsDeleted
 from salt_tui.app.run_session import RunSession
+from salt_tui.app.text_rows import broken
 from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.events import AnswerFinished, Notice, PromptEvaluated, RunEnded, TokenArrived
 from salt_tui.store.records import Work
@@ -272,13 +273,13 @@ def test_lines_are_cut_by_cells_and_say_so(tmp_path: Path) -> None:
         assert cell_len(title) == width
         assert title.endswith("running")
         assert all(cell_len(line) <= width for line in live_lines.task_lines(session.state, {}, None, 2, width))
-        rows = live_lines.two_rows("confidently wrong: " + "漢字 word " * 40, width).split("\n")
+        rows = broken("confidently wrong: " + "漢字 word " * 40, width, 2).split("\n")
         assert len(rows) == 2
         assert all(cell_len(row) <= width for row in rows)
         assert rows[1].endswith("…")
         assert live_lines.rule("漢" * 90, width).endswith("…")
-    assert live_lines.two_rows("漢" * 30, 20) == "漢" * 10 + "\n" + "漢" * 9 + "…"
-    assert live_lines.two_rows("short", 20) == "short"
+    assert broken("漢" * 30, 20, 2) == "漢" * 10 + "\n" + "漢" * 9 + "…"
+    assert broken("short", 20, 2) == "short"
 
 
 def test_another_granularity_stays_at_the_place(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from salt_tui.app.application import SaltApp
 from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.dialogs import Question
-from salt_tui.app.key_lists import PARTS, all_bindings, bindings_on
+from salt_tui.app.key_lists import PARTS, all_bindings, bindings_on, words_of
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.messages import OpenRun, ResumeRun
 from salt_tui.app.settings import keys_path
@@ -189,9 +189,8 @@ def test_keys_do_not_reach_a_screen_that_nobody_sees(stored: Path) -> None:
 
 def palette(app: SaltApp) -> set[str]:
     """Return the names of the bindings that the palette lists."""
-    listed = {command.help for command in app.get_system_commands(app.screen)}
-    owned = bindings_on(app.screen, app)
-    return {str(binding.id) for binding, _ in owned if f"key {app.shown_keys(binding)}" in listed}
+    listed = {command.title for command in app.get_system_commands(app.screen)}
+    return {str(binding.id) for binding, _ in bindings_on(app.screen, app) if words_of(binding) in listed}
 
 
 def test_the_palette_lists_what_can_be_done_now(stored: Path, tmp_path: Path) -> None:

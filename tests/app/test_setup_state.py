@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from salt_tui.app import setup_state
-from salt_tui.app.dialogs import completed_path, hanging
+from salt_tui.app.dialogs import completed_path
 from salt_tui.app.help_text import NUMBERS, VERDICTS, help_text, key_names_text
 from salt_tui.app.runs_state import (
     RunNumbers,
@@ -37,6 +37,7 @@ from salt_tui.app.setup_state import (
     task_example,
     whole_number,
 )
+from salt_tui.app.text_rows import broken_lines
 from salt_tui.engine.engine import ModelError
 from salt_tui.measure.run_report import report_run
 from salt_tui.palette import GLYPHS, DrawingMode, Look
@@ -337,7 +338,7 @@ def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: Dra
         assert words in text
     lines = text.splitlines()
     assert lines.index("Map") < lines.index("Marks") < lines.index("Colours") < lines.index("Numbers")
-    assert len(hanging(text, 70).splitlines()) <= 65
+    assert len(broken_lines(text, 70).splitlines()) <= 65
     assert any("keys.toml" in line for line in lines)
 
 
@@ -350,5 +351,5 @@ def test_names_of_keys_are_lines_of_the_file_of_keys() -> None:
 
 
 def test_lines_of_a_window_are_broken_between_words_and_indented() -> None:
-    assert hanging("a bb ccc\n\n  dd eee f", 7) == "a bb\n  ccc\n\n  dd\n    eee\n    f"
-    assert hanging("  · short", 20) == "  · short"
+    assert broken_lines("a bb ccc\n\n  dd eee f", 7) == "a bb\n  ccc\n\n  dd\n    eee\n    f"
+    assert broken_lines("  · short", 20) == "  · short"
