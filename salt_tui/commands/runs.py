@@ -34,7 +34,7 @@ def list_runs(database: Path | None, *, json_output: bool) -> int:
 
 def _listing_data(queries: Queries, listing: RunListing) -> dict[str, Any]:
     return {
-        **header_data(run_header(queries.run_record(listing.run))),
+        **header_data(run_header(queries.run_record(listing.run), queries.path)),
         "answers_done": listing.answers_done,
         "precision": listing.precision,
         "note": listing.note,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from salt_tui.engine.device_words import device_in_words
 from salt_tui.store.results import StoredRun, StudyListing
+from salt_tui.store.stored_values import Place
+from salt_tui.visible_text import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +100,19 @@ class RunHeader:
         )
 
 
-def run_header(stored: StoredRun, studies: Sequence[StudyListing] = ()) -> RunHeader:
+def run_header(stored: StoredRun, database: Path, studies: Sequence[StudyListing] = ()) -> RunHeader:
     """Return the header of a stored run; a setting that its plan lacks is None or empty.
 
     Args:
         stored: the run.
+        database: its file, to be named where the plan or environment is not what this program writes.
         studies: of it.
+
+    Raises:
+        StoreError: a setting is of another kind.
     """
-    plan: dict[str, Any] = json.loads(stored.record.plan)
-    environment: dict[str, Any] = json.loads(stored.record.environment)
-    tasks: Sequence[Mapping[str, Any]] = plan.get("tasks", [])
-    shots = {task.get("shots") for task in tasks}
-    device = ""
-    if "threads" in environment:
-        device = device_in_words(environment.get("devices", ()), environment["gpu_layers"], environment["threads"])
+    place = Place(database, f"run {stored.run}")
+    settings = place.read("plan", stored.record.plan, _settings)
     return RunHeader(
         run=stored.run,
         model=stored.model.name,
@@ -118,21 +120,58 @@ def run_header(stored: StoredRun, studies: Sequence[StudyListing] = ()) -> RunHe
         state=stored.state,
         created_at=stored.created_at,
         finished_at=stored.finished_at,
-        difficulty="+".join(dict.fromkeys(str(task["difficulty"]) for task in tasks)),
-        method="+".join(dict.fromkeys(str(task["method"]) for task in tasks)),
-        shots=shots.pop() if len(shots) == 1 else None,
-        seed=plan.get("seed"),
-        sampling=plan.get("sampling", {}),
-        width=plan.get("width"),
-        context=plan.get("context"),
-        device=device,
+        device=place.read("environment", stored.record.environment, _device),
         statistics=stored.record.statistics,
         exact=stored.record.exact,
-        tasks=tuple(str(task["task"]) for task in tasks),
-        answers=sum(len(task["problem_ids"]) for task in tasks),
         model_sha256=stored.model.sha256,
         plan_hash=stored.record.plan_hash,
         environment_hash=stored.record.environment_hash,
         note=stored.note,
         studies=tuple(studies),
+        **settings,
     )
+
+
+def planned_tasks(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the tasks of a plan.
+
+    Raises:
+        TypeError: they are not a list of objects.
+    """
+    tasks = plan.get("tasks", [])
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise TypeError("tasks is not a list of objects")
+    return tasks
+
+
+def _settings(text: str) -> dict[str, Any]:
+    """Return what a plan says of a header, by the names of `RunHeader`."""
+    plan = json.loads(text)
+    tasks = planned_tasks(plan)
+    shots = {task.get("shots") for task in tasks}
+    sampling = plan.get("sampling", {})
+    return {
+        "difficulty": "+".join(dict.fromkeys(str(task["difficulty"]) for task in tasks)),
+        "method": "+".join(dict.fromkeys(str(task["method"]) for task in tasks)),
+        "shots": _number(shots.pop()) if len(shots) == 1 else None,
+        "seed": _number(plan.get("seed")),
+        "sampling": {str(name): _number(value) for name, value in sampling.items()},
+        "width": _number(plan.get("width")),
+        "context": _number(plan.get("context")),
+        "tasks": tuple(visible(str(task["task"])) for task in tasks),
+        "answers": sum(len(task["problem_ids"]) for task in tasks),
+    }
+
+
+def _number(value: object) -> Any:
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"{str(value)[:40]!r} is no number")
+    return value
+
+
+def _device(text: str) -> str:
+    environment = json.loads(text)
+    if "threads" not in environment:
+        return ""
+    devices = [str(device) for device in environment.get("devices", ())]
+    return device_in_words(devices, int(environment["gpu_layers"]), int(environment["threads"]))

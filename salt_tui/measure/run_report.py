@@ -250,7 +250,7 @@ def _summary(queries: Queries, run: int, atoms: UnitColumns) -> RunReport:
     tasks = tuple(_task_report(counts, rates, row) for counts in queries.task_counts(run))
     mean = {rate: mean_over_tasks({task.task: task.values[rate] for task in tasks}) for rate in RATES}
     stored = queries.run_record(run)
-    return RunReport(stored, run_header(stored, queries.studies(run)), tasks, mean)
+    return RunReport(stored, run_header(stored, queries.path, queries.studies(run)), tasks, mean)
 
 
 def _task_report(counts: TaskCounts, rates: Rates, row: ReportRow) -> TaskReport:

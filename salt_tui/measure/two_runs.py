@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salt_tui.measure.draws import generator_of
-from salt_tui.measure.header import RunHeader, run_header
+from salt_tui.measure.header import RunHeader, planned_tasks, run_header
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.results import StoredRun, UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
 from salt_tui.usage_error import UsageError
+from salt_tui.visible_text import visible
 from scoring.confidence import HEADLINE_FUNCTION
 from scoring.labels import CONFIDENCE_STATUSES
 from scoring.metrics import METRICS
@@ -133,9 +134,9 @@ def compare_two(first: RunName, second: RunName, function: str = HEADLINE_FUNCTI
     paired = [PairedTask(task, one.on_task(task, shared), other.on_task(task, shared)) for task in tasks]
     metrics = compare_runs(paired, generator_of("compare"), probability=not entry.needs_calibration)
     return ComparedRuns(
-        first=run_header(one.stored),
-        second=run_header(other.stored),
-        differs=_plan_differences(one.stored.record.plan, other.stored.record.plan),
+        first=run_header(one.stored, first.database),
+        second=run_header(other.stored, second.database),
+        differs=_plan_differences(json.loads(one.stored.record.plan), json.loads(other.stored.record.plan)),
         environment_differs=_differences(
             json.loads(one.stored.record.environment), json.loads(other.stored.record.environment)
         ),
@@ -236,29 +237,26 @@ def _wholly_right(run: _ReadRun, rows: NDArray[np.int64]) -> bool:
     return bool((run.columns.status[rows] == _CORRECT).all())
 
 
-def _plan_differences(first: str, second: str) -> tuple[str, ...]:
+def _plan_differences(*plans: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the settings of two plans that differ; the problems themselves are no setting."""
-    plans = [json.loads(text) for text in (first, second)]
-    shared = set.intersection(*({str(task["task"]) for task in plan.get("tasks", [])} for plan in plans))
+    shared = set.intersection(*({str(task["task"]) for task in planned_tasks(plan)} for plan in plans))
     settings = [
         {
-            **{name: value for name, value in plan.items() if name not in {"tasks", "sampling"}},
+            **{name: value for name, value in plan.items() if name not in {"tasks", "sampling", "limit"}},
             **{("sampler_seed" if name == "seed" else name): value for name, value in plan.get("sampling", {}).items()},
             **_task_settings(plan, shared),
         }
         for plan in plans
     ]
-    names = dict.fromkeys(name for setting in settings for name in setting)
-    differing = [name for name in names if settings[0].get(name) != settings[1].get(name)]
-    greedy = all(not plan.get("sampling", {}).get("temperature") for plan in plans)
-    if greedy:
-        differing = [name for name in differing if name not in {"top_k", "top_p", "min_p", "sampler_seed"}]
-    return tuple(name for name in differing if name not in {"limit"})
+    differing = _differences(*settings)
+    if all(not plan.get("sampling", {}).get("temperature") for plan in plans):
+        return tuple(name for name in differing if name not in {"top_k", "top_p", "min_p", "sampler_seed"})
+    return differing
 
 
 def _task_settings(plan: Mapping[str, Any], shared: set[str]) -> dict[str, Any]:
     """Return the settings of the shared tasks, by name; each is a list over these tasks."""
-    tasks = {str(task["task"]): task for task in plan.get("tasks", []) if task["task"] in shared}
+    tasks = {str(task["task"]): task for task in planned_tasks(plan) if task["task"] in shared}
     names = dict.fromkeys(name for task in tasks.values() for name in task)
     return {
         name: [tasks[task].get(name) for task in sorted(tasks)]
@@ -268,4 +266,4 @@ def _task_settings(plan: Mapping[str, Any], shared: set[str]) -> dict[str, Any]:
 
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name in dict.fromkeys((*first, *second)) if first.get(name) != second.get(name))
+    return tuple(visible(name) for name in dict.fromkeys((*first, *second)) if first.get(name) != second.get(name))

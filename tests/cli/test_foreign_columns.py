@@ -14,8 +14,8 @@ from tests.conftest import ScriptedModel
 ESCAPE = "\x1b[2J"
 NO_JSON = ("{", "{}")
 COLUMNS = {
-    "run.plan": (*NO_JSON, '{"tasks": []}', "[" * 5000),
-    "run.environment": ("{}",),
+    "run.plan": (*NO_JSON, '{"tasks": []}', "[" * 5000, '{"tasks": [1]}', '{"seed": "x"}', '{"sampling": 3}'),
+    "run.environment": ("{}", '{"threads": "x", "devices": 3, "gpu_layers": 1}'),
     "run.warnings": ("[1]",),
     "run.model_entry": ("[1]",),
     "run.template": ("{% for %}",),
