@@ -18,13 +18,22 @@ from salt_tui.store.records import (
     UnitRecord,
     Work,
 )
-from salt_tui.store.rows import PROBLEM_FIELDS, end_row, problem_record, token_ids_text, token_row, unit_row
+from salt_tui.store.rows import (
+    PROBLEM_FIELDS,
+    TOKEN_COLUMNS,
+    UNIT_COLUMNS,
+    end_row,
+    problem_record,
+    token_ids_text,
+    token_row,
+    unit_row,
+)
 from salt_tui.store.stored_values import Place
 from salt_tui.store.writer import Writer, now_text
 
-_INSERT_TOKEN = "INSERT INTO token VALUES (" + ", ".join("?" * 10) + ")"
+_INSERT_TOKEN = f"INSERT INTO token (generation, {TOKEN_COLUMNS}) VALUES (?{', ?' * len(TOKEN_COLUMNS.split(','))})"
 _OTHER_UNIT = "the answer was scored again and has another unit here"
-_INSERT_UNIT = "INSERT INTO unit VALUES (" + ", ".join("?" * 20) + ")"
+_INSERT_UNIT = f"INSERT INTO unit (generation, {UNIT_COLUMNS}) VALUES (?{', ?' * len(UNIT_COLUMNS.split(','))})"
 
 
 class GenerationWriter(Writer):
