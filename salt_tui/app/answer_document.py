@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from salt_tui.store.queries import open_queries
+from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import ProblemRecord, UnitRecord
 from salt_tui.store.results import StoredToken
 from salt_tui.visible_text import visible
+from scoring.signals import confidence_entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,22 @@ class RightToken:
     listed: int
 
 
+@dataclass(frozen=True, slots=True)
+class AtomSignal:
+    """A signal of the atoms of an answer, from a study, from elsewhere, or computed from stored tokens.
+
+    Attributes:
+        name: what to call it.
+        values: by index of the atom, None where it is undefined.
+        ranks: by index, its place among the atoms of the task, 1 for the surest, and of how many; empty where the other
+            answers were not looked at.
+    """
+
+    name: str
+    values: Mapping[int, float | None]
+    ranks: Mapping[int, tuple[int, int]]
+
+
 class AnswerDocument:
     """A stored answer.
 
@@ -70,6 +88,7 @@ class AnswerDocument:
         tokens: in order.
         atoms: in order of index; missing ones have no text.
         prompt: the whole prompt, None where the engine gave none.
+        signals: what else says how sure its atoms are.
         reply: the bytes that were said.
         lines: the reply, line by line.
     """
@@ -82,6 +101,7 @@ class AnswerDocument:
         tokens: Sequence[StoredToken],
         atoms: Sequence[UnitRecord],
         prompt: bytes | None,
+        signals: Sequence[AtomSignal] = (),
     ) -> None:
         self.generation = generation
         self.problem = problem
@@ -89,6 +109,7 @@ class AnswerDocument:
         self.tokens = tuple(tokens)
         self.atoms = tuple(atoms)
         self.prompt = prompt
+        self.signals = tuple(signals)
         self.reply = b"".join(token.piece for token in tokens)
         self.lines = self._letters()
 
@@ -233,8 +254,18 @@ def raw_text(text: bytes) -> str:
     return "\n".join([*(f"{visible(line)}⏎" for line in lines[:-1]), visible(lines[-1])])
 
 
-def load_answer(database: Path, generation: int) -> AnswerDocument:
-    """Read an answer; raises `StoreError`."""
+def load_answer(database: Path, run: int, generation: int, of_task: Set[int]) -> AnswerDocument:
+    """Read an answer.
+
+    Args:
+        database: the file.
+        run: the run of the answer.
+        generation: number of the answer.
+        of_task: numbers of the answers of its task, among whose atoms the signals are ranked.
+
+    Raises:
+        StoreError: there is no such answer, or it cannot be read.
+    """
     with open_queries(database) as queries, queries.snapshot():
         stored = queries.answer(generation)
         return AnswerDocument(
@@ -244,4 +275,25 @@ def load_answer(database: Path, generation: int) -> AnswerDocument:
             queries.tokens(generation),
             queries.units(generation, "atom"),
             queries.prompt_bytes(generation),
+            _signals(queries, run, generation, of_task),
         )
+
+
+def _signals(queries: Queries, run: int, generation: int, of_task: Set[int]) -> list[AtomSignal]:
+    found = []
+    for signal in queries.signal_names(run):
+        if "atom" not in signal.kinds:
+            continue
+        # Those of tokens are computed when they are read: of one answer at once, of all of them in seconds.
+        wanted = generation if signal.is_of_tokens else None
+        rows = queries.signals(run, signal.shown, "atom", wanted)
+        values = {row.index: row.value for row in rows if row.generation == generation}
+        sign = 1.0 if confidence_entry(signal.shown).higher_is_confident else -1.0
+        ordered = sorted(sign * row.value for row in rows if row.value is not None and row.generation in of_task)
+        ranks = {
+            index: (1 + len(ordered) - bisect_right(ordered, sign * value), len(ordered))
+            for index, value in values.items()
+            if value is not None and wanted is None
+        }
+        found.append(AtomSignal(signal.shown, values, ranks))
+    return found

@@ -97,18 +97,24 @@ def _verdict(unit: UnitRecord) -> str:
     }[unit.status]
 
 
-def confidence_lines(unit: UnitRecord | None, ranks: TaskRanks | None, task: str, width: int) -> list[str]:
-    """Return every confidence of an atom with its rank in the task, 1 for the surest."""
-    if unit is None or all(value is None for value in unit.confidences):
+def confidence_lines(document: AnswerDocument, atom: int | None, ranks: TaskRanks | None, width: int) -> list[str]:
+    """Return every confidence and signal of an atom with its rank in the task, 1 for the surest."""
+    if atom is None:
         return []
+    unit, task = document.atoms[atom], document.problem.task
     parts = []
     for name, value in zip(CONFIDENCE_FUNCTIONS, unit.confidences, strict=True):
-        if value is None:
-            parts.append(f"{name} –")
-            continue
-        rank = "" if ranks is None else " ({}/{})".format(*ranks.rank(task, name, value))
-        parts.append(f"{name} {confidence_text(value)}{rank}")
+        parts.append(_ranked(name, value, None if ranks is None or value is None else ranks.rank(task, name, value)))
+    for signal in document.signals:
+        if unit.index in signal.values:
+            parts.append(_ranked(signal.name, signal.values[unit.index], signal.ranks.get(unit.index)))
     return flow(parts, width)
+
+
+def _ranked(name: str, value: float | None, rank: tuple[int, int] | None) -> str:
+    if value is None:
+        return f"{name} –"
+    return f"{name} {confidence_text(value)}" + ("" if rank is None else f" ({rank[0]}/{rank[1]})")
 
 
 def flow(parts: Sequence[str], width: int) -> list[str]:

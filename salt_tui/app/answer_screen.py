@@ -33,6 +33,9 @@ from salt_tui.palette import draw_cell
 from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 20
+TEXT_WIDTH = 68
+"""Cells of a line of confidences in a window."""
+
 NO_ANSWER = "No answer is open.  Enter on an atom of Live opens its answer."
 
 
@@ -57,7 +60,7 @@ class AnswerScreen(FramedScreen):
         Binding("W", "wrong(-1)", "Previous atom that is not right", id="answer.previous_wrong"),
         Binding("left_square_bracket", "answer(-1)", "Answer", tooltip="Previous answer", id="answer.previous"),
         Binding("right_square_bracket", "answer(1)", "Next answer", id="answer.next"),
-        Binding("p", "texts", "Prompt", tooltip="Prompt and raw reply", id="answer.texts"),
+        Binding("p", "texts", "Prompt", tooltip="Prompt, raw reply, and all confidences", id="answer.texts"),
         Binding("slash", "search", "Search", id="answer.search"),
         Binding("n", "search_on", "Next", tooltip="Next place with the words", id="answer.search_on"),
         Binding("space", "play", "Play", tooltip="Let the tokens arrive again", id="answer.play"),
@@ -123,14 +126,24 @@ class AnswerScreen(FramedScreen):
             self._ranks = None if runs.shown is None else TaskRanks(runs.shown.state.map)
             self._take(None, 0)
         if runs.answer is not None:
-            self.read(*runs.answer)
+            self._open(*runs.answer)
             runs.answer = None
 
+    def _open(self, generation: int, atom: int) -> None:
+        """Read an answer of the run that is shown."""
+        session = self._session
+        number = None if session is None else session.state.map.number_of(generation)
+        if session is None or session.run is None or number is None:
+            return
+        task = session.state.map.answers[number].task
+        of_task = frozenset(answer.generation for answer in session.state.map.answers if answer.task == task)
+        self.read(session.run, generation, atom, of_task)
+
     @work(thread=True, exclusive=True, group="answer", exit_on_error=False)
-    def read(self, generation: int, atom: int) -> None:
+    def read(self, run: int, generation: int, atom: int, of_task: frozenset[int]) -> None:
         """Read an answer beside the screen."""
         with failures_told(self.app, self.say_error):
-            document = load_answer(self.desk.database, generation)
+            document = load_answer(self.desk.database, run, generation, of_task)
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._take, document, atom)
 
@@ -199,8 +212,7 @@ class AnswerScreen(FramedScreen):
         panel.update("\n".join(lines))
         self.query_one("#atom-line", Static).update(f" {self._atom_line(width - 2)}")
         atom = document.atom_of(self._token)
-        unit = None if atom is None else document.atoms[atom]
-        confidences = answer_lines.confidence_lines(unit, self._ranks, document.problem.task, width - 2)
+        confidences = answer_lines.confidence_lines(document, atom, self._ranks, width - 2)
         self.query_one("#confidences", Static).update("\n".join(f" {line}" for line in confidences))
         self._draw_course()
 
@@ -267,7 +279,7 @@ class AnswerScreen(FramedScreen):
         if place is None:
             self.say("no other answer on that side")
             return
-        self.read(session.state.map.answers[place.answer].generation, 0)
+        self._open(session.state.map.answers[place.answer].generation, 0)
 
     def action_back(self) -> None:
         """Leave the search, or go back to the atom on the map."""
@@ -290,10 +302,13 @@ class AnswerScreen(FramedScreen):
     # --- words --------------------------------------------------------------------------------------------------
 
     def action_texts(self) -> None:
-        """Show the problem, the prompt and the raw reply with their control characters."""
+        """Show every confidence of the atom, and prompt and raw reply with their control characters."""
         if self._document is not None:
             document = self._document
+            atom = document.atom_of(self._token)
+            confidences = answer_lines.confidence_lines(document, atom, self._ranks, TEXT_WIDTH)
             parts = (
+                *((("confidences of the atom", "\n".join(confidences)),) if confidences else ()),
                 ("raw reply", document.reply_text()),
                 ("prompt", document.prompt_text()),
                 ("right answer", "\n".join(map(visible, document.problem.reference.split("\n")))),

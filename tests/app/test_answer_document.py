@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from salt_tui.app.answer_document import AnswerDocument, RightToken, raw_text
-from salt_tui.app.answer_lines import atom_line, first_error, flow
+from salt_tui.app.answer_document import AnswerDocument, AtomSignal, RightToken, raw_text
+from salt_tui.app.answer_lines import atom_line, confidence_lines, first_error, flow
 from salt_tui.app.problem_picture import picture
 from salt_tui.app.token_player import SPEEDS, TokenPlayer
 from salt_tui.store.records import ProblemRecord, TokenRecord, UnitRecord
@@ -149,3 +149,17 @@ def test_tokens_arrive_again_at_a_speed_and_can_be_moved_through() -> None:
 
 def test_parts_flow_into_rows() -> None:
     assert flow(["aa", "bb", "cccc"], 6) == ["aa  bb", "cccc"]
+
+
+def test_every_confidence_and_signal_is_said_with_its_rank_where_that_is_known() -> None:
+    found = document()
+    signals = [AtomSignal("agreement", {0: 0.25, 1: None}, {0: (3, 7)}), AtomSignal("other", {1: 0.5}, {})]
+    with_signals = AnswerDocument(7, found.problem, "complete", found.tokens, found.atoms, None, signals)
+    first = " ".join(confidence_lines(with_signals, 0, None, 400))
+    assert "max_probability –" in first
+    assert "agreement .250 (3/7)" in first
+    assert "other" not in first
+    second = " ".join(confidence_lines(with_signals, 1, None, 400))
+    assert "agreement –" in second
+    assert "other .500" in second
+    assert confidence_lines(with_signals, None, None, 400) == []
