@@ -368,6 +368,40 @@ def split_reference(form: AnswerForm, reference: str) -> ReferenceUnits:
     )
 
 
+def why_not_an_atom(form: AnswerForm, reference: str, index: int, text: str) -> str | None:
+    """Say why a text cannot stand as one atom of an answer; None where it can.
+
+    What is an atom may depend on what is around it: it is tried inside the right answer.
+
+    Args:
+        form: of the answer.
+        reference: the right answer, not blank.
+        index: of the atom, from 0; behind the last one of the reference its last one is tried.
+        text: as it would be written, without the white space around it.
+    """
+    if not text.strip():
+        return "an atom is not empty"
+    if not text.isprintable():
+        return "an atom has no line breaks and no control characters"
+    if mark := _MARK[form.fenced].search(text):
+        return f"{mark[0]} would end the answer"
+    before = _atoms_of(form, reference)
+    place = min(index, len(before) - 1)
+    whole = reference.encode()
+    written = whole[: before[place].start] + text.encode() + whole[before[place].end :]
+    after = _atoms_of(form, written.decode())
+    if len(after) > len(before):
+        return f"it is {len(after) - len(before) + 1} atoms, not one"
+    same = len(after) == len(before) and after[place].text == text
+    return None if same else "it is not an atom of this task"
+
+
+def _atoms_of(form: AnswerForm, answer: str) -> list[AnswerUnit]:
+    region = _Region(form)
+    units = region.feed(answer, 0) + region.end(closed=True)
+    return sorted((unit for unit in units if unit.kind == "atom"), key=lambda unit: unit.index)
+
+
 def _byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 

@@ -411,7 +411,9 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self._follow_units()
 
     def action_open(self) -> None:
-        """Open the answer under the cursor."""
+        """Open the answer under the cursor; where nothing is chosen yet, the first one."""
+        if self.cursor is None:
+            self.go_to(self.map.first())
         if self.cursor is not None:
             self.post_message(self.Opened(self.cursor))
 

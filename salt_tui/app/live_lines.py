@@ -307,8 +307,8 @@ def instead_of_a_unit(state: LiveState) -> str:
     """Say why there is no unit to describe."""
     if state.phase == "loading":
         return "The model is being loaded."
-    count = sum(len(answer.units[state.map.kind]) for answer in state.map.answers)
-    if count:
+    count = sum(answer.units[state.map.kind].generated for answer in state.map.answers)
+    if any(len(answer.units[state.map.kind]) for answer in state.map.answers):
         return f"{count:,} {state.map.kind}s. Arrows choose one, w the next error, c the surest errors."
     if not state.computing and state.log:
         return visible(state.log[-1], 200)

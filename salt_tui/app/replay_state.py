@@ -13,6 +13,7 @@ from salt_tui.reports.intervention_tables import interventions_lines
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import ProblemRecord, UnitRecord, Work
 from salt_tui.visible_text import visible
+from tasks.answer import why_not_an_atom
 from tasks.draws import draw_distinct
 from tasks.registry import get_task
 from tasks.task import Problem
@@ -80,9 +81,12 @@ class ReplayState:
 
     def write(self, text: str) -> str | None:
         """Put a text in the atom's place."""
-        if not text.strip() or ";" in text:
+        written = text.strip(" ")
+        if ";" in written:
             return "an atom is a text without semicolons"
-        self._change({**self.edits, self.cursor: text.strip()})
+        if why := why_not_an_atom(get_task(self.problem.task), self.problem.reference, self.cursor, written):
+            return f"{visible(written, 24)}: {why}" if written else why
+        self._change({**self.edits, self.cursor: written})
         return None
 
     def fix_before(self) -> str | None:

@@ -68,8 +68,8 @@ class RunsScreen(FramedScreen):
         Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.runs_not_stopped"),
     ]
     FOOTER = (
-        "runs.open", "runs.leave_filter", "runs.resume", "runs.compare", "runs.mark", "runs.filter", "runs.sort",
-        "runs.note", "runs.export", "runs.delete",
+        "runs.open", "runs.leave_filter", "runs.resume", "runs.compare", "runs.studies", "runs.mark", "runs.filter",
+        "runs.sort", "runs.export", "runs.delete", "runs.note",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:

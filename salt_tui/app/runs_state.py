@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
+from salt_tui.app.live_lines import short
 from salt_tui.app.terminal import DESIGN_WIDTH
 from salt_tui.app.text_rows import broken, fit
 from salt_tui.measure.running import RunningUnits, measure_running
@@ -89,7 +90,7 @@ def run_cells(
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return "–" if value is None else short(value)
 
 
 def ordered(runs: Sequence[RunListing], numbers: Mapping[int, RunNumbers], order: str) -> list[RunListing]:

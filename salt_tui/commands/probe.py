@@ -95,7 +95,10 @@ def _write(probe: SavedProbe, path: Path) -> None:
 
 
 def _show(text: str) -> None:
-    """Show what is computed on a line of its own that the next one replaces; nothing where nobody looks."""
-    if sys.stderr.isatty():
+    """Say what is computed: on a terminal on one line that the next one replaces, elsewhere on lines."""
+    if not sys.stderr.isatty():
+        if text:
+            say(text)
+    else:
         sys.stderr.write(f"\r\x1b[2K{text}")
         sys.stderr.flush()

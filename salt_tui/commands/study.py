@@ -160,6 +160,11 @@ def _print_together(database: Path, names: Sequence[str], *, json_output: bool) 
 
 def print_study(database: Path, name: str, *, json_output: bool) -> None:
     """Print what a study found so far."""
+    with open_queries(database) as queries:
+        work = queries.find_work(name)
+        kind = STUDY_KINDS.get(queries.study_record(work).record.kind)
+    if kind is not None and kind.measures is not None:
+        say(f"measuring {kind.measures}")
     if not json_output:
         for line in study_lines(database, name, terminal_width()):
             print(line)
@@ -226,7 +231,8 @@ def _cell(value: str | float | None) -> str:
 
 def _table_lines(data: Mapping[str, Any], result: StudyResult, functions: Sequence[str], width: int) -> Iterator[str]:
     run, state = data["run"], data["state"]
-    yield f"study {data['study']}: {data['kind']} of run {run}, {state}, {data['done']}/{data['jobs']} done"
+    done = f", {data['done']}/{data['jobs']} done" if data["jobs"] else ""
+    yield f"study {data['study']}: {data['kind']} of run {run}, {state}{done}"
     if result.rows:
         yield ""
         table = TextTable(

@@ -25,6 +25,8 @@ def solve_problems(name: str, file: Path) -> Iterator[str]:
     """
     task = task_for_release_name(name)
     text = read_text(file)
+    if not text.strip():
+        raise UsageError(f"{file} is empty")
     # No problem text begins with a brace, so a damaged first row is not taken for one.
     if not text.lstrip().startswith("{"):
         try:

@@ -117,12 +117,18 @@ def _namespace() -> str | None:
 
 def process_start(pid: int) -> str | None:
     """Return the start time of a process from ``/proc``, None where there is no such file."""
+    status = _process_status(pid)
+    return None if status is None else status[19]
+
+
+def _process_status(pid: int) -> list[str] | None:
+    """Return the fields of a process from ``/proc`` from its state on, None where there is no such file."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # Field 22; the command's name in field 2 may hold spaces and brackets, so count from the last bracket.
-    return status.rpartition(")")[2].split()[19]
+    # The command's name in field 2 may hold spaces and brackets, so count from the last bracket.
+    return status.rpartition(")")[2].split()
 
 
 def _process_exists(pid: int) -> bool:
@@ -131,5 +137,7 @@ def _process_exists(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return True
+        pass
+    # One that was killed keeps its number until its parent has asked for its end; it works on nothing any more.
+    status = _process_status(pid)
+    return status is None or status[0] not in {"Z", "X"}

@@ -114,7 +114,9 @@ def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
         StoreError: one line that says why the file cannot be read and what to do.
     """
     kind = identify(path)
-    if kind in ("absent", "empty"):
+    if kind == "empty":
+        raise StoreError(f"{path} is empty: `salt-tui run` makes a database of it, --db names another")
+    if kind == "absent":
         raise StoreError(f"there is no database at {path}; `salt-tui run` makes one, --db names another")
     _refuse_foreign(path, kind)
     mode: Mode = "ro"

@@ -120,16 +120,19 @@ class WorkQueries(Reader):
         parts = _NAME.fullmatch(name)
         run = int(parts[1]) if parts else 0
         if parts is None or run not in known:
-            listed = ", ".join(str(number) for number in known[-10:])
-            raise StoreError(f"there is no run {name!r} in {self.path}; the last ones are {listed}; or say latest")
+            runs = f"run{'s' * (len(known) > 1)} " + ", ".join(str(number) for number in known[-10:])
+            held = runs if len(known) <= 10 else f"{len(known)} runs, the newest are {runs}"
+            raise StoreError(f"there is no run {name!r} in {self.path}; it holds {held}; latest names the newest")
         if parts[2] is None:
             return Work(run)
         studies = self.studies(run)
         for study in studies:
             if study.work.number == int(parts[2]):
                 return study.work
-        listed = "; it has " + (", ".join(str(study.work) for study in studies[-10:]) if studies else "none")
-        raise StoreError(f"run {run} in {self.path} has no study {name}{listed}")
+        if not studies:
+            raise StoreError(f"run {run} in {self.path} has no study {name}: no study of it was made yet")
+        listed = ", ".join(str(study.work) for study in studies[-10:])
+        raise StoreError(f"run {run} in {self.path} has no study {name}; it has {listed}")
 
     def find_unfinished(self) -> Work:
         """Return the newest run or study that is not finished; where all are, the newest run.

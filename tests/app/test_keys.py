@@ -108,6 +108,16 @@ def test_keys_of_the_map(stored: Path) -> None:
     drive(scenario, stored)
 
 
+def test_enter_opens_the_first_answer_where_no_atom_is_chosen(stored: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await open_stored(app, pilot)
+        assert screen.heatmap.cursor is None
+        await press(pilot, "map.open")
+        await until(pilot, lambda: isinstance(app.screen, AnswerScreen))
+
+    drive(scenario, stored)
+
+
 def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await open_stored(app, pilot)

@@ -55,6 +55,10 @@ def test_edits_are_made_and_taken_back(scripted_model: ScriptedModel, tmp_path: 
     assert state.write(said[2] or "") is None
     assert state.edits == {}  # what stands there already is no edit
     assert state.write("a;b") == "an atom is a text without semicolons"
+    assert state.write("AAA CCC") == "AAA CCC: it is 2 atoms, not one"
+    assert state.write("AAA\x1b") == "AAA\\x1b: an atom has no line breaks and no control characters"
+    assert state.write("  ") == "an atom is not empty"
+    assert state.edits == {}
     assert state.write("AAA" if said[2] != "AAA" else "CCC") is None
     assert state.target == 3
     assert state.options()["target"] == 4

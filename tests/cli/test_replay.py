@@ -237,6 +237,12 @@ def test_an_edit_shows_what_the_model_writes_then_and_edits_form_one_study(
         ([f"{TASK}:1", "--set", "x=GAC"], "--set x=GAC: NUMBER=TEXT"),
         ([f"{TASK}:1", "--fix", "all"], "--target says before which atom"),
         ([f"{TASK}:1", "--set", "5=AAA", "--target", "3"], "edited atoms stand before the target"),
+        ([f"{TASK}:1", "--set", "2=AAA CCC"], "--set 2=AAA CCC: it is 2 atoms, not one"),
+        ([f"{TASK}:1", "--set", "2=AAA\nCCC"], "an atom has no line breaks and no control characters"),
+        ([f"{TASK}:1", "--set", "2=AAA****"], "**** would end the answer"),
+        ([f"{TASK}:1", "--set", "2= "], "NUMBER=TEXT"),
+        ([f"{TASK}:1", "--fix", "999"], "there is no atom 999: the answer has "),
+        ([f"{TASK}:1", "--fix", "all", "--target", "999"], "--target 999: the answer has "),
     ],
 )
 def test_an_edit_that_cannot_be_meant_is_one_line(

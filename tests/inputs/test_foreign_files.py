@@ -89,6 +89,13 @@ def test_a_problem_that_cannot_be_solved_is_named_by_file_and_line(tmp_path: Pat
     assert len(str(caught.value)) < len(str(file)) + 150
 
 
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(" \n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"a\.csv is empty$"):
+        list(solve_problems("maze", file))
+
+
 def test_a_damaged_first_row_is_not_read_as_a_problem(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"input": \n', encoding="utf-8")

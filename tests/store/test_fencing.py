@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +117,24 @@ def test_a_holder_that_lost_its_work_may_take_it_up_again(path, store, create):
     store.claim(Work(run))
     store.heartbeat(Work(run))
     store.release(Work(run), "finished")
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only /proc tells the dead from the living")
+def test_a_killed_process_that_its_parent_has_not_waited_for_is_dead(store, create, path):
+    run = create()
+    script = (
+        "import sys, time; from salt_tui.store.store import open_store; from salt_tui.store.records import Work\n"
+        "store = open_store(sys.argv[1]); store.claim(Work(int(sys.argv[2]))); print(flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(path), str(run)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with open_queries(path) as queries:
+            assert queries.run_record(run).state == "running"
+            holder.kill()
+            os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # dead, and still in the process table
+            assert queries.list_runs()[0].state == queries.run_record(run).state == "interrupted"
 
 
 def test_one_that_was_deleted_meanwhile_is_named_so(path, store, create):

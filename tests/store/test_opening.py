@@ -48,6 +48,8 @@ def test_the_writer_has_foreign_keys_wal_and_a_timeout(path):
 
 def test_an_empty_file_is_taken_as_new(path):
     path.touch()
+    with pytest.raises(StoreError, match="is empty: `salt-tui run` makes a database of it"):
+        open_queries(path)
     open_store(path).close()
     with open_queries(path) as queries:
         assert queries.list_runs() == []

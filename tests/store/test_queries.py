@@ -79,7 +79,7 @@ def test_runs_are_found_by_number_and_latest(queries, filled, create):
     newer = create(count=1)
     assert (queries.find_run("latest"), queries.find_run(str(filled))) == (newer, filled)
     for name in ("99", "", "newest", "-1", "²", "1."):
-        with pytest.raises(StoreError, match="the last ones are 1, 2"):
+        with pytest.raises(StoreError, match="it holds runs 1, 2; latest names the newest"):
             queries.find_run(name)
 
 

@@ -113,4 +113,6 @@ COMBINE = StudyKind(
     signals=_signals,
     result=_result,
     computed_by="no model",
+    concludes=tuple(f"the {model} model of {plural}" for plural in UNITS.values() for model in MODELS.values()),
+    measures="what each score adds to the others, by leaving it out",
 )

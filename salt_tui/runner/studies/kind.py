@@ -108,6 +108,8 @@ class StudyKind:
         announce: one line that says before anything is computed what the jobs will cost.
         computed_by: what computes the jobs.  Another model is named by the option ``model`` and has the vocabulary of
             the run's; without a model there are no jobs, and the signals are all there is.
+        concludes: what each batch of `signals` holds, where a batch takes so long that it is announced.
+        measures: what `result` computes, where that takes so long that it is announced.
     """
 
     name: KindName
@@ -122,6 +124,8 @@ class StudyKind:
     announce: Callable[[StudySetting, Sequence[Job]], str] | None = None
     reused: bool = False
     computed_by: Computer = "the run's model"
+    concludes: tuple[str, ...] = ()
+    measures: str | None = None
 
     def complete(self, given: Mapping[str, Any]) -> Options:
         """Return the values of all options, defaults where nothing is given, checked.

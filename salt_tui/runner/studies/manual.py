@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from random import Random
@@ -18,8 +18,11 @@ from salt_tui.store.queries import Queries
 from salt_tui.store.records import SignalRecord
 from salt_tui.store.results import StoredStudy
 from salt_tui.usage_error import UsageError
+from salt_tui.visible_text import visible
 from scoring.interventions import LOCAL_WINDOW
+from tasks.answer import why_not_an_atom
 from tasks.draws import derive_seed, draw_distinct
+from tasks.registry import get_task
 
 ALL = "all"
 
@@ -49,9 +52,9 @@ def _values(text: str) -> dict[int, str]:
     values = {}
     for part in filter(None, text.split(";")):
         number, sign, value = part.partition("=")
-        if not sign or not number.strip().isdigit() or int(number) < 1 or not value.strip():
-            raise UsageError(f"--set {text}: NUMBER=TEXT, several separated by semicolons")
-        values[int(number) - 1] = value.strip()
+        if not sign or not number.strip().isdecimal() or int(number) < 1 or not value.strip():
+            raise UsageError(f"--set {visible(text)}: NUMBER=TEXT, several separated by semicolons")
+        values[int(number) - 1] = value.strip(" ")
     return values
 
 
@@ -107,15 +110,23 @@ def _edits(source: ReplaySource, options: Options) -> tuple[dict[int, str], int]
     edits = _values(str(options["set"]))
     asked = int(options["target"])
     named = [*edits, *fix.indices, *corrupt.indices]
+    _refuse_absent_atoms(named, asked, source)
+    problem = source.answer.problem
+    for index, text in edits.items():
+        if why := why_not_an_atom(get_task(problem.task), problem.reference, index, text):
+            raise UsageError(f"--set {index + 1}={visible(text)}: {why}")
     target = asked - 1 if asked else max(named, default=len(source.atoms) - 1) + 1
     if not asked and (fix.every or corrupt.every or int(options["corrupt_random"])):
         raise UsageError("--target says before which atom all are changed")
-    if any(index >= min(target, len(source.atoms)) for index in named) or not 0 < target <= len(source.atoms):
-        raise UsageError(f"edited atoms stand before the target, and the answer has {len(source.atoms)} atoms")
+    if target == 0 or any(index >= target for index in named):
+        raise UsageError(f"--target {target + 1}: edited atoms stand before the target")
     random = Random(derive_seed("edit", int(options["seed"]), answer.content, target))
     wrong = [index for index in range(target) if not answer.correct[index]]
     right = [index for index in range(target) if answer.correct[index]]
     known = range(len(answer.gold))
+    for index in (*fix.indices, *corrupt.indices):
+        if index not in known:
+            raise UsageError(f"the right answer has no atom {index + 1}: it has {len(answer.gold)}")
     for index in [one for one in (wrong if fix.every else fix.indices) if one in known]:
         edits.setdefault(index, answer.gold[index])
     spoiled = list(right if corrupt.every else corrupt.indices)
@@ -124,8 +135,30 @@ def _edits(source: ReplaySource, options: Options) -> tuple[dict[int, str], int]
         edits.setdefault(index, answer.wrong_atom(random, index))
     changed = {index: text for index, text in sorted(edits.items()) if text != source.atoms[index].text}
     if not changed:
-        raise UsageError("nothing is edited: --fix, --corrupt, --corrupt-random or --set changes atoms")
+        raise UsageError(_why_unchanged(edits, fix, corrupt, int(options["corrupt_random"])))
     return changed, target
+
+
+def _refuse_absent_atoms(named: Sequence[int], target: int, source: ReplaySource) -> None:
+    count = len(source.atoms)
+    has = f"the answer has {count}"
+    if absent := [index + 1 for index in named if index >= count]:
+        raise UsageError(f"there is no atom {absent[0]}: {has}")
+    if target > count + 1:
+        raise UsageError(f"--target {target}: {has} atoms, so at most {count + 1}")
+
+
+def _why_unchanged(edits: Mapping[int, str], fix: _Numbers, corrupt: _Numbers, random: int) -> str:
+    """Say why edits that were asked for change nothing."""
+    if edits:
+        numbers = ", ".join(str(index + 1) for index in sorted(edits))
+        how = "right" if set(edits) <= set(fix.indices) else "as asked"
+        return f"atom {numbers} is {how} already" if len(edits) == 1 else f"atoms {numbers} are {how} already"
+    if fix.every:
+        return "no atom before the target is wrong, or the right answer has none in its place"
+    if corrupt.every or random:
+        return "no atom before the target is right"
+    return "nothing is edited: --fix, --corrupt, --corrupt-random or --set changes atoms"
 
 
 def _design(source: ReplaySource, target: int, edits: dict[int, str], name: str) -> BranchDesign:

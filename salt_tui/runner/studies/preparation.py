@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 from salt_tui.engine.engine import CACHE_MB, Engine
@@ -249,7 +250,7 @@ def _ready_without_model(
         attempts={},
         computed=0,
         provenance=None,
-        conclude=_conclude(work, plan, kind, store, database),
+        conclude=_conclude(work, plan, kind, store, database, emit),
     )
 
 
@@ -447,16 +448,21 @@ def _ready(work: Work, plan: StudyPlan, study: _OpenStudy, database: Path, emit:
         attempts=attempts,
         computed=len(study.jobs) - len(left),
         provenance=study.provenance,
-        conclude=_conclude(work, plan, study.kind, store, database),
+        conclude=_conclude(work, plan, study.kind, store, database, emit),
     )
 
 
 def _conclude(
-    work: Work, plan: StudyPlan, kind: StudyKind, store: Store, database: Path
+    work: Work, plan: StudyPlan, kind: StudyKind, store: Store, database: Path, emit: Emit
 ) -> Callable[[Callable[[], None]], None]:
     def conclude(beat: Callable[[], None]) -> None:
         with open_queries(database) as queries:
-            for signals in kind.signals(queries, queries.study_record(work), plan):
+            batches = iter(kind.signals(queries, queries.study_record(work), plan))
+            for step in count(1):
+                if step <= (steps := len(kind.concludes)):
+                    emit(Notice(f"fitting {kind.concludes[step - 1]}, {step} of {steps}"))
+                if (signals := next(batches, None)) is None:
+                    return
                 store.add_signals(work, signals)
                 beat()
 

@@ -10,7 +10,7 @@ import pytest
 
 from salt_tui.engine.model_registry import load_registry
 from salt_tui.engine.models import resolve_entry
-from salt_tui.runner.events import RunEnded
+from salt_tui.runner.events import Notice, RunEnded
 from salt_tui.runner.studies.combine import MODELS
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, read_study_plan
 from salt_tui.runner.studies.registry import study_kind
@@ -41,14 +41,18 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def combine(database: Path, **options: int) -> None:
+def combine(database: Path, **options: int) -> list[str]:
     events = computed(lambda emit: prepare_study(StudyRequest("combine", "1", options), database, emit))
     assert isinstance(events[-1], RunEnded)
     assert events[-1].state == "finished"
+    return [event.text for event in events if isinstance(event, Notice)]
 
 
 def test_a_score_that_knows_is_found_and_needs_no_model(database: Path) -> None:
-    combine(database)
+    said = combine(database)
+    assert len(said) == 6
+    assert said[0] == "fitting the logistic model of answers, 1 of 6"
+    assert said[-1] == "fitting the forest model of atoms, 6 of 6"
     with open_queries(database) as queries:
         study = queries.study_record(queries.find_work("1.1"))
         result = study_kind("combine").result(queries, study, read_study_plan(database, study))
