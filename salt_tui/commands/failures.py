@@ -13,6 +13,9 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 _LONGEST, _BEGINNING, _END = 500, 349, 150
 """Characters of a line of talk; of a longer one beginning and end are kept: what happened, and what to do."""
 
+_LONGEST_WORD = 40
+"""Characters of a word that is left out rather than cut."""
+
 
 def say(line: str) -> None:
     """Write one line of talk; data goes to stdout, talk to stderr."""
@@ -94,7 +97,16 @@ def _needed(kind: str, message: str) -> str:
 
 
 def _without_middle(line: str) -> str:
-    return line if len(line) <= _LONGEST else f"{line[:_BEGINNING]}…{line[-_END:]}"
+    """Return a line of at most `_LONGEST` characters, cut between words where there are any near the cut."""
+    if len(line) <= _LONGEST:
+        return line
+    beginning, end = line[:_BEGINNING], line[-_END:]
+    last, first = beginning.rfind(" "), end.find(" ")
+    if last > _BEGINNING - _LONGEST_WORD and not line[_BEGINNING].isspace():
+        beginning = beginning[: last + 1]
+    if 0 <= first < _LONGEST_WORD:
+        end = end[first:]
+    return f"{beginning}…{end}"
 
 
 def _write_details(error: BaseException) -> str:

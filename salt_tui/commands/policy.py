@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from salt_tui.commands.failures import DONE, say
+from salt_tui.commands.failures import DONE, FAILED, say
 from salt_tui.commands.line_width import line_width
 from salt_tui.commands.text_files import write_text_file
 from salt_tui.inputs.score_tables import read_rewards, read_scores_to_map
@@ -56,6 +56,9 @@ def print_policy(
         output: file to keep the policy in.
         json_output: print one JSON object.
 
+    Returns:
+        `FAILED` where a file was asked for and there is no policy to keep, so that a script notices.
+
     Raises:
         UsageError: options that do not go together or cannot be meant.
     """
@@ -68,18 +71,20 @@ def print_policy(
         known = [signal.shown for signal in queries.signal_names(number) if kind in signal.kinds]
         columns = queries.unit_columns(number, kind, tuple(functions) or (*CONFIDENCE_COLUMNS, *known))
     found = find_policy(units_for_policy(columns), wanted, tuple(maps) or None)
+    code = DONE
     if output is not None:
         if isinstance(found, NoPolicy):
+            code = FAILED
             say(f"{output} was not written: {found.reason}")
         else:
             write_text_file(output, policy_text(SavedPolicy.of(found)))
     if json_output:
         print(json.dumps(policy_data(found), ensure_ascii=False, allow_nan=False))
-        return DONE
+        return code
     for sentence in policy_lines(found, kind):
         for line in wrapped(sentence, line_width()):
             print(line)
-    return DONE
+    return code
 
 
 def print_decisions(policy: Path, scores: Path, column: str | None) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from salt_tui.commands.failures import DONE
 from salt_tui.inputs.answer_files import AnswerLabels, LabelOptions, label_file, labels_data
 from salt_tui.palette import GLYPHS
+from salt_tui.usage_error import UsageError
 
 _IN_MEMORY = 16 * 1024**2
 """Bytes of output that are kept in memory; more goes to a temporary file."""
@@ -23,12 +24,15 @@ def score_file(file: Path, *, aligned: bool, unit: str, compat: bool, json_outpu
         labels = label_file(file, LabelOptions(unit=unit, aligned=aligned, compat=compat))
         if json_output:
             output.write('{"rows": [')
+        number = 0
         for number, item in enumerate(labels, 1):
             if json_output:
                 data = json.dumps(labels_data(item), ensure_ascii=False, allow_nan=False)
                 output.write(data if number == 1 else f", {data}")
             else:
                 output.write(f"{_line(number, item)}\n")
+        if not number:
+            raise UsageError(f"{file}: holds no rows")
         if json_output:
             output.write("]}\n")
         output.seek(0)

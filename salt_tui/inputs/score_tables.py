@@ -228,7 +228,7 @@ def read_columns(
     except csv.Error as error:
         raise UsageError(f"{file}:{start}: not CSV: {error}") from error
     if header is None:
-        raise UsageError(f"{file}: empty; a header line with {', '.join(needed)} is needed")
+        raise UsageError(f"{file}: holds no rows{_header_hint(needed)}")
     return TextColumns(
         file,
         np.frombuffer(lines, dtype=np.int64) if lines else np.zeros(0, dtype=np.int64),
@@ -301,6 +301,8 @@ def read_scores(
     table = read_columns(
         file, needed, [name for name in optional if name not in needed], one_of, texts=texts, numeric=numeric
     )
+    if not table.lines.size:
+        raise UsageError(f"{file}: holds no rows")
     chosen = _score_name(table, score)
     table, skipped = _without_skipped(table, chosen)
     groups = group or next((name for name in GROUP_NAMES if name in table.columns), None)
@@ -380,6 +382,10 @@ def _places(file: Path, header: list[str], needed: Sequence[str], optional: Sequ
         elif name in needed:
             raise _no_column(file, repr(name), header)
     return places
+
+
+def _header_hint(needed: Sequence[str]) -> str:
+    return f"; a header line with {', '.join(needed)} is needed" if needed else ""
 
 
 def _no_column(file: Path, name: str, header: Sequence[str]) -> UsageError:

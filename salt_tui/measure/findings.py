@@ -30,7 +30,22 @@ NAMED = 3
 MOST_NEEDED = 100_000
 """Beyond so many problems a task nobody asks for more of them."""
 
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBERS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,22 +253,15 @@ def _best_functions(conclusion: Conclusion) -> str:
         return f"Cannot be said: {_why(conclusion)}."
     title = _TITLES[conclusion.metric]
     base = f" ({_basis(conclusion)})"
-    best, worse = (_apart(conclusion, names) for names in (conclusion.best, tuple(conclusion.excluded)))
+    best, worse = conclusion.best, tuple(conclusion.excluded)
     if not worse:
-        return (
-            f"The {_word(len(conclusion.best))} functions cannot be told apart: {title}"
-            f" {_range(conclusion, conclusion.best)}{base}."
-        )
-    verdict = "ranks best" if len(best) == 1 else "cannot be told apart"
-    first = f"{_names(best, 'and')} {verdict}, {title} {_range(conclusion, best)}"
+        return f"The {_word(len(best))} functions cannot be told apart: {title} {_range(conclusion, best)}{base}."
+    alike = any(set(best) <= set(group) for group in conclusion.same)
+    verdict = "ranks best" if len(best) == 1 else "rank alike and best" if alike else "cannot be told apart"
+    of_all = f" of {_word(len(best) + len(worse))}" if len(best) > NAMED else ""
+    first = f"{_names(best, 'and')}{of_all} {verdict}, {title} {_range(conclusion, best)}"
     verb = "is" if len(worse) == 1 else "are"
     return f"{first}{base}. {_names(worse, 'and')} {verb} worse ({_range(conclusion, worse)})."
-
-
-def _apart(conclusion: Conclusion, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names without those that cannot differ from an earlier one."""
-    group_of = {name: group[0] for group in conclusion.same for name in group}
-    return tuple({group_of.get(name, name): name for name in reversed(names)}.values())[::-1]
 
 
 def _best_maps(conclusion: Conclusion, says: float | None, right: float | None) -> str:

@@ -220,7 +220,7 @@ def measure_findings(
         maps=conclude_maps(atoms, HEADLINE_FUNCTION, MAPS, draws),
         units=_judge_units(columns),
     )
-    known = judge_kinds({"atom": atoms})
+    known = _judge_atoms(atoms, found.units)
     findings = (
         right,
         calibrated_finding(known, _atoms_in(atoms, known.tasks), said, share),
@@ -235,6 +235,17 @@ def measure_findings(
 
 def _atoms_in(atoms: UnitColumns, tasks: Sequence[str]) -> int:
     return sum(int(task_units(atoms, task).rows.size) for task in tasks)
+
+
+def _judge_atoms(atoms: UnitColumns, units: UnitComparison) -> UnitComparison:
+    """Judge atoms on all tasks that have right and wrong ones; by the comparison of units where it rests on the same.
+
+    Another draw of splits would give the same units a second interval.
+    """
+    if not units.tasks_left_out:
+        return units
+    alone = judge_kinds({"atom": atoms})
+    return units if alone.tasks == units.tasks else alone
 
 
 def _judge_units(columns: Mapping[str, UnitColumns]) -> UnitComparison:

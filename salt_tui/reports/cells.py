@@ -68,10 +68,14 @@ def undefined_text(means: Iterable[TaskMean], tasks: int) -> str:
 
 
 def interval_notes(intervals: Iterable[Interval | None]) -> list[str]:
-    """Return why there is no interval, each reason once, and the largest share of resamples without a value."""
+    """Return why there is no interval, each reason once, and the largest share of resamples without a value.
+
+    A reason that a mean gives for some of its tasks is not said again for those tasks.
+    """
     known = [interval for interval in intervals if interval is not None]
     reasons = dict.fromkeys(interval.reason for interval in known if interval.reason is not None)
-    notes = [f"no interval: {'; '.join(reasons)}"] if reasons else []
+    said = [reason for reason in reasons if not any(other.endswith(f": {reason}") for other in reasons)]
+    notes = [f"no interval: {'; '.join(said)}"] if said else []
     shares = [
         interval.left_out / (interval.left_out + interval.draws)
         for interval in known

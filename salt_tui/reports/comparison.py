@@ -242,9 +242,14 @@ def _head(pair: ComparedRuns) -> list[str]:
         f"A {_words(pair.first)}",
         f"B {_words(pair.second)}",
         f"differs in: {differs}",
-        f"{pair.shared} problems answered by both; only A {pair.only_first}, only B {pair.only_second} left out;"
-        f" Brier, AUROC and ECE of atoms by {pair.function}",
+        f"{pair.shared} problems answered by both{_only_one(pair)}; Brier, AUROC and ECE of atoms by {pair.function}",
     ]
+
+
+def _only_one(pair: ComparedRuns) -> str:
+    if not pair.only_first and not pair.only_second:
+        return ""
+    return f"; only A {pair.only_first}, only B {pair.only_second} left out"
 
 
 def _words(header: RunHeader) -> str:

@@ -25,15 +25,19 @@ def title_lines(summary: RunReport) -> list[str]:
     header = summary.header
     atoms = sum(task.atoms for task in summary.tasks)
     done, planned = (sum(getattr(task, name) for task in summary.tasks) for name in ("answers", "planned"))
-    answers = f"{done:,} answers" if done == planned else f"{done:,} of {planned:,} answers"
-    tasks = f"{len(summary.tasks)} task{'' if len(summary.tasks) == 1 else 's'}"
-    lines = [" · ".join(map(visible, header.words)), f"{tasks} · {answers} · {atoms:,} atoms · {_when(header)}"]
+    answers = _count(done, "answer") if done == planned else f"{done:,} of {_count(planned, 'answer')}"
+    tasks = _count(len(summary.tasks), "task")
+    lines = [" · ".join(map(visible, header.words)), f"{tasks} · {answers} · {_count(atoms, 'atom')} · {_when(header)}"]
     if header.studies:
         studies = (f"{study.work} {study.kind} ({study.state})" for study in header.studies)
         lines.append(f"studies: {', '.join(studies)}; `report RUN.K` shows one")
     if header.note:
         lines.append(f"note: {visible(header.note)}")
     return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _when(header: RunHeader) -> str:

@@ -53,9 +53,9 @@ def report_data(report: FullReport) -> dict[str, Any]:
         "rows": [row_data(row) for row in report.rows],
         "analyses": {
             "position": _position(report.course),
-            "density": _curve(report.course.density),
-            "redundancy_by_position": _curve(report.course.redundancy),
-            "history": _curve(report.course.history),
+            "density": _curve(report.course.density, "density"),
+            "redundancy_by_position": _curve(report.course.redundancy, "redundancy"),
+            "history": _curve(report.course.history, "accuracy"),
             **_further(report.analyses),
         },
         "draws": report.selection.draws,
@@ -196,7 +196,7 @@ def why(mean: TaskMean) -> str:
 
 
 def _position(course: CourseOfAnswers) -> dict[str, Any]:
-    data = _curve(course.correctness)
+    data = _curve(course.correctness, "accuracy")
     error = course.calibration
     nothing = [None] * len(data["n"])
     data["ece"] = list(error.mean) or nothing
@@ -205,13 +205,14 @@ def _position(course: CourseOfAnswers) -> dict[str, Any]:
     return data
 
 
-def _curve(curve: Curve) -> dict[str, Any]:
+def _curve(curve: Curve, value: str) -> dict[str, Any]:
+    """Return a curve whose values are called ``value``."""
     units = [task.units for task in curve.tasks.values()]
     return {
         "edges": list(curve.edges),
         "n": [sum(counts) for counts in zip(*units, strict=True)] if units else [0] * len(curve.mean),
-        "accuracy": list(curve.mean),
-        "tasks": {name: {"n": list(task.units), "accuracy": list(task.value)} for name, task in curve.tasks.items()},
+        value: list(curve.mean),
+        "tasks": {name: {"n": list(task.units), value: list(task.value)} for name, task in curve.tasks.items()},
     }
 
 

@@ -212,7 +212,14 @@ def _compared_note(found: Conclusion | None, title: str) -> str:
     tasks = len(found.tasks) + len(found.tasks_left_out)
     reasons = "; ".join(dict.fromkeys(found.tasks_left_out.values()))
     left_out = f"; left out: {reasons}" if reasons else ""
-    return f"compared: {title} over {len(found.tasks)} of {tasks} tasks{left_out}"
+    marked = f"; {len(found.best)} of {len(found.means)} marked"
+    return f"compared: {title} over {len(found.tasks)} of {tasks} tasks{left_out}{marked}{_alike(found)}"
+
+
+def _alike(found: Conclusion) -> str:
+    """Return which alternatives cannot differ in what is compared; each of them is marked and counted."""
+    groups = ", ".join(" = ".join(group) for group in found.same)
+    return f"; always equal: {groups}" if groups else ""
 
 
 def which_unit(report: FullReport) -> TextTable:

@@ -72,6 +72,17 @@ def test_flips_are_counted_both_ways_by_hand(tmp_path: Path, capsys: pytest.Capt
     assert data_of(capsys, 1, 3, "--db", path)["flips"]["problems"] == {"gained": 6, "lost": 0}
 
 
+def test_problems_of_one_run_alone_are_counted_where_there_are_any(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = " ".join(output(capsys, 1, 2, "--db", database).split())
+    assert "16 problems answered by both; only A 8, only B 8 left out; Brier" in text
+    for _ in range(2):
+        store_run(tmp_path / "equal.db", tasks=EIGHT_TASKS[:3], answers=8, atoms=10)
+    text = " ".join(output(capsys, 1, 2, "--db", tmp_path / "equal.db").split())
+    assert "24 problems answered by both; Brier" in text
+
+
 def test_every_format_says_the_same(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = data_of(capsys, 1, 2, "--db", database)
     mean = f"{data['mean']['precision']['b']:.3f}".removeprefix("0").removesuffix("0")

@@ -101,7 +101,6 @@ def test_error_probabilities_are_ranked_as_they_were_given(tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("rows", "undefined"),
     [
-        ("", {name for name in NAMES[1:-1]}),
         ("0.5,1,a\n", {"auroc", "auroc_micro", "prr"}),
         ("0.5,0,a\n0.5,0,b\n", {"auroc", "auroc_micro", "prr", "auprc"}),
         ("0.3,1,a\n0.3,0,a\n", set()),
@@ -157,8 +156,9 @@ def test_a_bad_row_is_named_by_its_line(
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        (b"", "empty"),
-        (b"\n\n", "empty"),
+        (b"", "holds no rows"),
+        (b"\n\n", "holds no rows"),
+        (b"confidence,correct\n", "holds no rows"),
         (b"a,b\n1,2\n", "no column 'confidence'"),
         (b"confidence\n0.5\n", "no column 'correct'"),
         (b"confidence;correct\n0.5;1\n", "'confidence;correct'"),

@@ -11,6 +11,8 @@ import pytest
 
 from salt_tui.cli import run_command_line
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import SignalRecord, Work
+from salt_tui.store.store import open_store
 from scoring.policy import NO_THRESHOLD
 from tests.stored_runs import EIGHT_TASKS, store_run
 
@@ -76,12 +78,42 @@ def test_a_map_goes_with_its_policy(database: Path, tmp_path: Path, capsys: pyte
     assert capsys.readouterr().out.split() == ["trust", "withhold"]
 
 
+def test_an_export_of_atoms_has_the_signal_that_a_policy_chose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, file, atoms = tmp_path / "x.db", tmp_path / "policy.json", tmp_path / "atoms.csv"
+    store_run(database, tasks=EIGHT_TASKS[:2], answers=12, atoms=6)
+    with open_queries(database) as queries:
+        answers = [answer.generation for answer in queries.answers(1) if answer.generation is not None]
+    with open_store(database) as store:
+        store.claim(Work(1))
+        values = {(answer, place): answer / 100 + place / 1000 for answer in answers for place in range(6)}
+        del values[answers[0], 0]
+        records = [SignalRecord(answer, "atom", place, "own", value) for (answer, place), value in values.items()]
+        store.add_signals(Work(1), [*records, SignalRecord(answers[0], "atom", 0, "own", None, "not said")])
+        store.release(Work(1), "finished")
+    assert run_command_line(["export", "1", "--db", str(database), "-o", str(atoms)]) == 0
+    with atoms.open(newline="") as table:
+        rows = list(csv.DictReader(table))
+    for row in rows:
+        value = values.get((int(row["generation"]), int(row["index"])))
+        assert row["own"] == ("" if value is None else repr(value))
+    data_of(capsys, database, "--rewards", "1,-1,0,0", "--function", "own", "-o", str(file))
+    assert run_command_line(["policy", "--apply", str(file), str(atoms)]) == 0
+    decisions = capsys.readouterr().out.split()
+    assert len(decisions) == len(rows)
+
+
 def test_what_cannot_be_promised_is_said_and_not_kept(
     database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "policy.json"
-    assert run_command_line(["policy", "1", "--db", str(database), "--risk", ".001", "-o", str(file)]) == 0
-    assert "cannot be promised: 80 answers with a trusted unit, and 2302 are needed" in capsys.readouterr().out
+    assert run_command_line(["policy", "1", "--db", str(database), "--risk", ".001", "-o", str(file)]) == 1, (
+        "a script must notice"
+    )
+    captured = capsys.readouterr()
+    assert "cannot be promised: 80 answers with a trusted unit, and 2302 are needed" in captured.out
+    assert "policy.json was not written: cannot be promised" in captured.err
     assert not file.exists()
     data = data_of(capsys, database, "--risk", ".05", "--function", "mean_entropy")
     assert data["holds"] is False

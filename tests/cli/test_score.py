@@ -160,3 +160,14 @@ def test_a_delimiter_separates_atoms_and_dk_abstains(tmp_path: Path, capsys: pyt
     (found,) = scored(capsys, tmp_path / "a.jsonl", [row])
     assert found["statuses"] == ["correct", "abstained", "abstained", "correct"]
     assert (found["precision"], found["recall"]) == (0.5, 0.5)
+
+
+def test_a_file_without_rows_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "empty.jsonl"
+    for content in ("", "\n\n"):
+        file.write_text(content)
+        for more in ([], ["--json"]):
+            assert run_command_line(["score", str(file), *more]) == 2
+            captured = capsys.readouterr()
+            assert captured.out == ""
+            assert captured.err.splitlines() == [f"salt-tui: {file}: holds no rows"]

@@ -91,6 +91,9 @@ def test_json_has_every_analysis(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "position", "density", "redundancy_by_position", "history", "precision_recall", "redundancy", "alignment",
         "densities", "label_noise", "ece_by_bins", "parts", "parts_left_out",
     } == set(found)  # fmt: skip
+    for name, value in (("density", "density"), ("redundancy_by_position", "redundancy"), ("history", "accuracy")):
+        assert set(found[name]) == {"edges", "n", value, "tasks"}
+        assert all(set(task) == {"n", value} for task in found[name]["tasks"].values())
     assert set(found["alignment"]["change"]["tasks"]) == {"maze", "code"}
     assert np.mean(found["densities"]["right"]) == pytest.approx(1.0)
     assert found["label_noise"]["levels"][0]["share"] == 0.05

@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from salt_tui.cli import run_command_line
+from salt_tui.measure.findings import function_finding
+from salt_tui.reports.cells import interval_notes
 from salt_tui.reports.text_tables import interval_text, number
+from scoring.conclusions import Conclusion, Difference
 from scoring.intervals import Interval
+from scoring.value import Value
 from tests.measure.noise import drawn_run, findings_of
 from tests.stored_runs import EIGHT_TASKS, store_run
 
@@ -77,6 +81,57 @@ def test_every_sentence_that_compares_states_n_and_answers() -> None:
         assert findings[question].sentence.count("(n ") == 2
     assert all(finding.n > 0 and finding.answers > 0 for finding in findings.values())
     assert all(finding.tasks for finding in findings.values())
+
+
+def test_the_sentence_counts_every_function_that_the_table_marks() -> None:
+    """Functions that rank alike count each, as they are each marked; the range is that of all counted."""
+    names = ("perplexity", "log_perplexity", "logprob_sum", "joint_probability", "mean_rank")
+    values = dict(zip(names, (0.75, 0.75, 0.74, 0.74, 0.5), strict=True))
+
+    def found(best: int, same: tuple[tuple[str, ...], ...]) -> str:
+        gap = Difference(names[0], names[-1], 0.25, 0.01, 0.02)
+        excluded = dict.fromkeys(names[best:], gap)
+        means = {name: Value(value) for name, value in values.items()}
+        return function_finding(
+            Conclusion("auroc", means, names[:best], excluded, same, gap, {}, ("maze",), {}, 20, 100, 0, 100, 0, None)
+        ).sentence
+
+    equal = (names[:2], names[2:4])
+    assert found(4, equal).startswith(
+        "perplexity and three others of five cannot be told apart, AUROC .740–.750 (n 100"
+    )
+    assert found(2, equal).startswith("perplexity and log_perplexity rank alike and best, AUROC .750 (")
+    assert found(2, ()).startswith("perplexity and log_perplexity cannot be told apart, AUROC .750 (")
+    assert found(5, equal).startswith("The five functions cannot be told apart: AUROC .500–.750 (")
+
+
+def test_atoms_of_the_same_tasks_have_one_auroc_and_one_interval() -> None:
+    findings = findings_of(drawn_run(3, tasks=2, gain=1.0), 100)
+    assert findings["calibrated"].tasks == findings["unit"].tasks
+    (stated,) = re.findall(r"in (\.\d+ \[.*?\]) of pairs", findings["calibrated"].sentence)
+    assert f"atoms {stated}" in findings["unit"].sentence
+
+
+def test_reasons_without_an_interval_are_given_once() -> None:
+    mean, task = (Interval(None, None, reason=reason) for reason in ("in 1 of 2 tasks: one answer", "one answer"))
+    assert interval_notes([mean, task]) == ["no interval: in 1 of 2 tasks: one answer"]
+    assert interval_notes([task]) == ["no interval: one answer"]
+
+
+def test_one_answer_is_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "x.db", tasks=("maze",), answers=1, statuses=["correct"])
+    assert run_command_line(["report", "--db", str(tmp_path / "x.db"), "--draws", "0"]) == 0
+    assert "1 task · 1 answer · 1 atom · " in capsys.readouterr().out
+
+
+def test_a_long_list_of_columns_is_cut_between_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "x.db", tasks=("maze",), answers=1)
+    assert run_command_line(["report", "--db", str(tmp_path / "x.db"), "--draws", "0", "--by", "foo"]) == 2
+    line = capsys.readouterr().err
+    before, after = line.split("there are ")[1].split("…")
+    assert re.fullmatch(r"(\w+, )+", before)
+    assert re.fullmatch(r"( \w+,)* \w+(; did you mean \w+\?)?\n", after)
+    assert len(line.strip()) <= 500 + len("salt-tui: ")
 
 
 def test_without_resamples_nothing_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
