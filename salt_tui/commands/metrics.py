@@ -67,6 +67,8 @@ def print_metrics(file: Path, options: TableOptions, *, curve: str | None, json_
         weight=options.weight,
         probability=options.probability,
     )
+    if not table.score.size and not table.skipped:
+        raise UsageError(f"{file}: holds no rows")
     measures = measure_table(
         table,
         probability=options.probability,

@@ -301,8 +301,6 @@ def read_scores(
     table = read_columns(
         file, needed, [name for name in optional if name not in needed], one_of, texts=texts, numeric=numeric
     )
-    if not table.lines.size:
-        raise UsageError(f"{file}: holds no rows")
     chosen = _score_name(table, score)
     table, skipped = _without_skipped(table, chosen)
     groups = group or next((name for name in GROUP_NAMES if name in table.columns), None)
