@@ -27,13 +27,13 @@ def title_lines(summary: RunReport) -> list[str]:
     done, planned = (sum(getattr(task, name) for task in summary.tasks) for name in ("answers", "planned"))
     answers = _count(done, "answer") if done == planned else f"{done:,} of {_count(planned, 'answer')}"
     tasks = _count(len(summary.tasks), "task")
-    lines = [" · ".join(map(visible, header.words)), f"{tasks} · {answers} · {_count(atoms, 'atom')} · {_when(header)}"]
+    lines = [" · ".join(header.words), f"{tasks} · {answers} · {_count(atoms, 'atom')} · {_when(header)}"]
     if header.studies:
         studies = (f"{study.work} {study.kind} ({study.state})" for study in header.studies)
         lines.append(f"studies: {', '.join(studies)}; `report RUN.K` shows one")
     if header.note:
-        lines.append(f"note: {visible(header.note)}")
-    return lines
+        lines.append(f"note: {header.note}")
+    return [visible(line) for line in lines]
 
 
 def _count(number: int, noun: str) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 from salt_tui.store.errors import StoreError
 from salt_tui.store.lease import LEASE_COLUMNS, is_live, stored_lease
@@ -254,6 +254,8 @@ class WorkQueries(Reader):
         ]
 
     def _state(self, work: Work, state: RunState, lease: Sequence[Any]) -> RunState:
+        if state not in get_args(RunState):
+            raise self._place(work.title).foreign("state", state)
         if state != "running":
             return state
         holder = stored_lease(lease, self._place(work.title))
