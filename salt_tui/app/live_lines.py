@@ -309,7 +309,7 @@ def instead_of_a_unit(state: LiveState) -> str:
         return "The model is being loaded."
     count = sum(answer.units[state.map.kind].generated for answer in state.map.answers)
     if any(len(answer.units[state.map.kind]) for answer in state.map.answers):
-        return f"{count:,} {state.map.kind}s. Arrows choose one, w the next error, c the surest errors."
+        return f"{_count(count, state.map.kind)}. Arrows choose one, w the next error, c the surest errors."
     if not state.computing and state.log:
         return visible(state.log[-1], 200)
     if state.phase == "reading":

@@ -16,6 +16,7 @@ from textual.scrollbar import ScrollTo
 from textual.widgets import Input
 
 from salt_tui.app import live_lines, live_screen
+from salt_tui.app.answer_cells import FUNCTIONS, AnswerCells
 from salt_tui.app.application import SaltApp
 from salt_tui.app.atom_map import AtomMap, Place
 from salt_tui.app.dialogs import Question
@@ -210,11 +211,20 @@ def test_a_start_that_failed_is_no_run(tmp_path: Path) -> None:
     drive(scenario, tmp_path / "salt.db", request(tmp_path / "nothing.scripted.json"))
 
 
+def test_atoms_that_were_never_said_are_not_counted() -> None:
+    state = LiveState()
+    state.phase = "finished"
+    state.map.add(AnswerCells(1, "maze", 0, status="complete"))
+    for status in ("correct", "missing", "missing"):
+        state.map.answers[0].units["atom"].add(status, 0, [None] * len(FUNCTIONS))
+    assert live_lines.instead_of_a_unit(state).startswith("1 atom. Arrows choose one")
+
+
 def test_a_stored_run_says_how_many_atoms_there_are_to_choose(stored: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         session = RunSession.stored(1, stored)
         await show(app, pilot, session)
-        count = sum(len(answer.units["atom"]) for answer in session.state.map.answers)
+        count = sum(answer.units["atom"].generated for answer in session.state.map.answers)
         assert count > 0
         await until(pilot, lambda: f"{count} atoms. Arrows choose one" in screen_text(app))
 

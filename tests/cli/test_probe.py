@@ -112,7 +112,10 @@ def test_every_estimator_is_reported_and_the_planted_layer_is_found(
 
 
 def test_text_says_what_the_numbers_rest_on(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = " ".join(called(capsys, "2.1", "--unit", "generation", "--own", "--db", database).split())
+    assert run_command_line(["probe", "2.1", "--unit", "generation", "--own", "--db", str(database)]) == 0
+    printed = capsys.readouterr()
+    text = " ".join(printed.out.split())
+    assert "salt-tui: what may be concluded\n" in printed.err
     assert "own positions of study 2.1; every number is of answers that did not train it" in text
     assert "Layer 2 does best alone" in text
     assert "With a calibration map after it" in text

@@ -213,6 +213,12 @@ def test_an_edit_shows_what_the_model_writes_then_and_edits_form_one_study(
     assert "mine      " in text
     assert text.count("[") == 2
     assert "Atom 9: the right one had a probability of" in text
+    right = rows(
+        database,
+        "SELECT \"index\" + 1 FROM unit WHERE generation = 1 AND kind = 'atom' AND status = 'correct' LIMIT 1",
+    )[0][0]
+    assert run_command_line([*answer, "--fix", str(right)]) == 2
+    assert capsys.readouterr().err == f"salt-tui: atom {right} is right already\n"
     # The same target needs its unchanged replay once; the last atom can be edited too.
     assert run_command_line([*answer, "--set", "4=AAA", "--target", "9"]) == 0
     assert run_command_line([*answer, "--set", f"{len(first['original'])}=AAA"]) == 0
