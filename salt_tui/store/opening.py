@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,10 @@ MEMORY, URI = ":memory:", "file:"
 """Names that mean a database in memory and an address elsewhere; a file called so would be a surprise."""
 
 Kind = Literal["absent", "empty", "ours", "foreign"]
+
+
+_LOOKS, _BETWEEN_LOOKS = 10, 0.02
+"""How often a file that seems damaged is looked at, and the seconds between: copying a log takes milliseconds."""
 
 
 def identify(path: Path) -> Kind:
@@ -47,8 +52,7 @@ def identify(path: Path) -> Kind:
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); choose another file with --db") from error
     try:
-        with closing(connect(path, "ro&immutable=1", BUSY_TIMEOUT)) as connection:
-            found_id = _application_id(connection, path)
+        found_id = _settled_application_id(path)
     except sqlite3.Error as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
             raise StoreError(
@@ -56,6 +60,26 @@ def identify(path: Path) -> Kind:
             ) from error
         raise explain(error, path) from error
     return "ours" if found_id == schema.APPLICATION_ID else "foreign"
+
+
+def _settled_application_id(path: Path) -> int:
+    """Return the id in the header of a file, looking again while another program copies its log into it.
+
+    The log may be gone a moment after the file was read half copied.  A file that is damaged stays so, and raises.
+    """
+    for _ in range(_LOOKS - 1):
+        try:
+            return _read_application_id(path)
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
+                raise
+            time.sleep(_BETWEEN_LOOKS)
+    return _read_application_id(path)
+
+
+def _read_application_id(path: Path) -> int:
+    with closing(connect(path, "ro&immutable=1", BUSY_TIMEOUT)) as connection:
+        return _application_id(connection, path)
 
 
 def _application_id(connection: sqlite3.Connection, path: Path) -> int:
