@@ -51,7 +51,8 @@ def bootstrap_intervals(
         metric is undefined are left out and counted.
 
     Raises:
-        RowError: as `scoring.metrics.evaluate_metrics`.
+        RowError: for a row with NaN, infinity, a correctness other than 0 and 1, or, where confidences mean
+            probabilities, a confidence outside [0, 1].
         ValueError: for columns of different lengths, fewer than one draw or a level outside (0, 1).
     """
     if draws < 1 or not 0.0 < level < 1.0:

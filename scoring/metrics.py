@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
-from numpy.typing import ArrayLike
-
 from scoring.calibration_error import (
     adaptive_calibration_error,
     expected_calibration_error,
@@ -17,7 +15,7 @@ from scoring.calibration_error import (
 from scoring.decision_utility import EuroAreas, euro_areas
 from scoring.proper_scores import BrierDecomposition, brier_decomposition, brier_score, negative_log_likelihood
 from scoring.ranking import area_under_risk_coverage, auroc, average_precision, micro_auroc, prediction_rejection_ratio
-from scoring.scored_units import Groups, ScoredUnits, once_per, require_probability_rows
+from scoring.scored_units import ScoredUnits, once_per
 from scoring.smooth_calibration_error import smooth_calibration_error
 from scoring.value import NO_UNITS, NOT_A_PROBABILITY, Value, json_number, undefined
 
@@ -335,28 +333,6 @@ def evaluate_units(
         else metric.function(ranking if ranking is not None and metric.ranks_only else units)
         for metric in wanted
     }
-
-
-def evaluate_metrics(
-    confidence: ArrayLike, correct: ArrayLike, groups: Groups | None = None, probability: bool = True
-) -> dict[str, Value]:
-    """Return every metric of a table, in the order of `METRICS`.
-
-    Args:
-        confidence: finite numbers, higher is more confident, shape ``(n,)``.
-        correct: booleans or 0 and 1, shape ``(n,)``.
-        groups: the generation of each row, shape ``(n,)``; without, micro AUROC is undefined.
-        probability: whether the confidences mean probabilities; without, metrics that need them are undefined.
-
-    Raises:
-        RowError: for a row with NaN, infinity, a correctness other than 0 and 1, or, where confidences mean
-            probabilities, a confidence outside [0, 1].
-        ValueError: for columns of different lengths.
-    """
-    units = ScoredUnits.from_columns(confidence, correct, groups)
-    if probability:
-        require_probability_rows(confidence)
-    return evaluate_units(units, probability=probability)
 
 
 def metrics_record(n: int, values: Mapping[str, Value]) -> dict[str, int | float | str | dict[str, str] | None]:

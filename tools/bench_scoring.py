@@ -20,7 +20,8 @@ from scoring.bootstrap import bootstrap_intervals
 from scoring.calibrators import calibrator
 from scoring.conclusions import DRAWS, Alternatives, conclude
 from scoring.cross_fitting import cross_fit
-from scoring.metrics import evaluate_metrics
+from scoring.metrics import evaluate_units
+from scoring.scored_units import ScoredUnits
 
 SEED = 20260424
 UNITS_PER_GENERATION = 20
@@ -180,7 +181,11 @@ def measure(scale: float) -> list[Timing]:
     timings = [
         Timing(
             f"all metrics, {large.correct.size:,} atoms",
-            seconds(lambda: evaluate_metrics(large.confidence, large.correct, large.generation)),
+            seconds(
+                lambda: evaluate_units(
+                    ScoredUnits.from_columns(large.confidence, large.correct, large.generation), probability=True
+                )
+            ),
             seconds(lambda: plain_metrics(large.head(large.correct.size // 50))),
             1 / 50,
             2.0 * scale,

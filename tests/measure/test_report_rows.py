@@ -21,7 +21,8 @@ from salt_tui.store.schema import TOKEN_SIGNALS, UNIT_STATUSES
 from salt_tui.store.store import open_store
 from salt_tui.usage_error import UsageError
 from scoring.confidence import CONFIDENCE_FUNCTIONS
-from scoring.metrics import METRICS, evaluate_metrics
+from scoring.metrics import METRICS
+from tests.scoring.measured import evaluate_metrics
 from tests.stored_runs import EIGHT_TASKS, store_run
 
 HEADLINE = {"max_probability": ("none",)}

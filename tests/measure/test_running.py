@@ -12,8 +12,8 @@ from salt_tui.app.answer_cells import AnswerCells
 from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import LiveState
 from salt_tui.measure.running import Choice, Measured, RunningMeasurement, RunningUnits, measure_running, measure_tasks
-from scoring.metrics import evaluate_metrics
 from tests.app.unit_events import answer_events, scored, started, state_of
+from tests.scoring.measured import evaluate_metrics
 
 pytestmark = pytest.mark.quick
 

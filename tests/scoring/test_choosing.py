@@ -7,8 +7,8 @@ import pytest
 
 from scoring.choosing import FIXED_FUNCTION, UnitComparison, judge_units
 from scoring.conclusions import Alternatives
-from scoring.metrics import evaluate_metrics
 from scoring.value import NO_TASKS, TOO_FEW_ANSWERS_OF_A_CLASS
+from tests.scoring.measured import evaluate_metrics
 from tests.scoring.simulated import noise, with_better_one
 
 

@@ -14,8 +14,9 @@ from scoring.conclusions import (
     conclude,
     draw_answers,
 )
-from scoring.metrics import METRICS, evaluate_metrics
+from scoring.metrics import METRICS
 from scoring.value import TOO_FEW_ANSWERS_OF_A_CLASS, TOO_FEW_PAIRS
+from tests.scoring.measured import evaluate_metrics
 from tests.scoring.simulated import noise, with_better_one
 
 

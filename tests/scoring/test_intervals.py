@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from scoring.bootstrap import bootstrap_intervals
-from scoring.metrics import METRICS, evaluate_metrics
+from scoring.metrics import METRICS
 from scoring.scored_units import RowError, SortedColumns
 from scoring.value import INFINITE_IN_DRAWS, ONE_ANSWER
+from tests.scoring.measured import evaluate_metrics
 
 
 def _table(seed: int, generations: int = 40, units: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

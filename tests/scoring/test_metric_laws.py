@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.metrics import METRICS, Metric, evaluate_metrics
+from scoring.metrics import METRICS, Metric
 from scoring.scored_units import ScoredUnits
 from scoring.value import NOT_A_PROBABILITY, Value
+from tests.scoring.measured import evaluate_metrics
 
 Rows = list[tuple[float, bool, int]]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from scoring.metrics import METRICS, evaluate_metrics, metrics_record
+from scoring.metrics import METRICS, metrics_record
 from scoring.scored_units import RowError, ScoredUnits
 from scoring.value import (
     NO_CORRECT_UNIT,
@@ -21,6 +21,7 @@ from scoring.value import (
     Value,
     undefined,
 )
+from tests.scoring.measured import evaluate_metrics
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,10 @@ import pytest
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from scoring.decision_utility import euro
-from scoring.metrics import METRICS, evaluate_metrics
+from scoring.metrics import METRICS
 from scoring.ranking import micro_auroc
 from scoring.scored_units import ScoredUnits
+from tests.scoring.measured import evaluate_metrics
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())
 CASES = GOLDEN["metrics"]["cases"]

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from scoring.metrics import evaluate_metrics
 from scoring.paired_runs import (
     BASE_IS_ZERO,
     COMPARED,
@@ -19,6 +18,7 @@ from scoring.paired_runs import (
     compare_runs,
 )
 from scoring.value import NO_SPREAD, NO_TASKS, NOT_A_PROBABILITY, ONE_CLASS
+from tests.scoring.measured import evaluate_metrics
 
 
 def generator(seed: int = 1) -> np.random.Generator:

@@ -7,7 +7,6 @@ import pytest
 from sklearn.decomposition import PCA
 
 from scoring.forest_arrays import ForestArrays, ForestError
-from scoring.metrics import evaluate_metrics
 from scoring.probe_estimators import (
     ForestSettings,
     fit_forest,
@@ -28,6 +27,7 @@ from scoring.probes import (
 )
 from scoring.scored_units import ScoredUnits
 from scoring.smooth_calibration_error import smooth_calibration_error
+from tests.scoring.measured import evaluate_metrics
 
 pytestmark = pytest.mark.slow
 

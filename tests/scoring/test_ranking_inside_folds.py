@@ -7,9 +7,9 @@ import pytest
 
 from scoring.calibrators import calibrator
 from scoring.cross_fitting import CrossFitted, cross_fit
-from scoring.metrics import evaluate_metrics
 from scoring.ranking_inside_folds import RANKING, auroc_inside_folds, ranking_metrics
 from scoring.value import NO_CORRECT_UNIT, TOO_FEW_PAIRS, undefined
+from tests.scoring.measured import evaluate_metrics
 
 
 @pytest.mark.parametrize("name", ["isotonic", "binned:5", "platt"])
