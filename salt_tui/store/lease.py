@@ -7,6 +7,7 @@ The fencing number, which `salt_tui.store.writer.Writer` checks in every transac
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -133,11 +134,10 @@ def _process_status(pid: int) -> list[str] | None:
 
 def _process_exists(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
+        with contextlib.suppress(PermissionError):  # another user's process: it is there, and its state can be read
+            os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
-        pass
     # One that was killed keeps its number until its parent has asked for its end; it works on nothing any more.
     status = _process_status(pid)
     return status is None or status[0] not in {"Z", "X"}

@@ -109,7 +109,7 @@ def original(stored: Path, scripted_model: ScriptedModel) -> Path:
     return stored
 
 
-def try_case(original: Path, folder: Path, case: tuple[str, str, str], command: list[str], capsys) -> None:
+def check_case(original: Path, folder: Path, case: tuple[str, str, str], command: list[str], capsys) -> None:
     """Replace a column and run a command."""
     table, column, value = case
     database = folder / "y.db"
@@ -156,7 +156,7 @@ CHECK = ["db", "check", "{folder}/y.db"]
     phases=[Phase.generate],
 )
 def test_any_column_may_hold_anything(original, tmp_path, capsys, case, command):
-    try_case(original, tmp_path, case, command, capsys)
+    check_case(original, tmp_path, case, command, capsys)
 
 
 INSIDE = (
@@ -173,7 +173,7 @@ INSIDE = (
 @pytest.mark.parametrize(("table", "column", "path", "value", "command"), INSIDE)
 def test_values_inside_plans_and_environments(table, column, path, value, command, original, tmp_path, capsys):
     case = table, column, f"json_set({column}, '{path}', json('{value}'))"
-    try_case(original, tmp_path, case, command, capsys)
+    check_case(original, tmp_path, case, command, capsys)
 
 
 @pytest.mark.soak
@@ -182,4 +182,4 @@ def test_every_column_with_every_command(table, original, tmp_path, capsys):
     for case in CASES:
         if case[0] == table:
             for command in [*COMMANDS, CHECK]:
-                try_case(original, tmp_path, case, command, capsys)
+                check_case(original, tmp_path, case, command, capsys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 import signal
@@ -48,11 +49,10 @@ def until(database: Path, question: str, seconds: float = 60.0) -> None:
     """Wait until a question has an answer other than 0."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        try:
+        # The file or its tables may not be there yet.
+        with contextlib.suppress(sqlite3.Error):
             if rows(database, question)[0][0]:
                 return
-        except sqlite3.Error:
-            pass
         time.sleep(0.02)
     raise AssertionError(f"{question} stayed 0")
 

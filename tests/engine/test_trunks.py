@@ -81,7 +81,10 @@ def test_a_prompt_that_nobody_shares_is_not_kept() -> None:
         def save(self, stream: int) -> bytearray:
             raise AssertionError("nothing is shared")
 
-    run([Generate(key, prompt(key), 5, (Free(3),)) for key in range(4)], Unsaved(width=2))
+    requests = [Generate(key, prompt(key), 5, (Free(3),)) for key in range(4)]
+    outlet = run(requests, Unsaved(width=2))
+    for request in requests:
+        assert said(outlet, request.key) == alone(request)
 
 
 def test_beginnings_that_are_complete_at_the_same_step_are_all_kept_as_they_are() -> None:
