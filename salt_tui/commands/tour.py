@@ -17,7 +17,8 @@ from salt_tui.commands.computing import Display, NoDisplay, compute, display_nam
 from salt_tui.commands.failures import DONE
 from salt_tui.display.rich_display import answer_rows, legend
 from salt_tui.display.run_view import RunView
-from salt_tui.measure.reliability import Reliability, measure_reliability
+from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice, confidence_view
+from salt_tui.measure.surest_wrong import SurestMistake, surest_mistake
 from salt_tui.paths import data_directory
 from salt_tui.reports.branches import branch_lines
 from salt_tui.reports.cells import bar
@@ -65,11 +66,14 @@ def show_tour(database: Path | None) -> int:
         return computed.code
     _say("2/5", "The map. A cell is an atom: its mark says whether it is right, its shade how sure the model was.")
     _print_map(followed.view)
-    reliability = measure_reliability(path, computed.run, BINS)
+    with open_queries(path) as queries, queries.snapshot():
+        atoms = queries.unit_columns(computed.run, "atom", (HEADLINE_FUNCTION,))
+        mistake = surest_mistake(queries, computed.run, atoms)
     _say("3/5", "The mistake that it was surest of. Nothing but the known truth gives it away.")
-    _print_wrapped(_surest_wrong(reliability), "  ")
+    _print_wrapped(_surest_wrong(mistake), "  ")
     _say("4/5", "Does it know when it is wrong? Atoms by how sure it was of them, and how many are right.")
-    for line in _reliability_table(reliability).as_text():
+    view = confidence_view(atoms, ViewChoice("atom", HEADLINE_FUNCTION, bins=BINS))
+    for line in _reliability_table(view).as_text():
         print(line)
     _say("5/5", "What if? Atoms of one answer are made wrong, and the model goes on from there.")
     code = _print_edit(path, computed.run)
@@ -145,14 +149,14 @@ def _print_map(view: RunView) -> None:
                 console.print(row)
 
 
-def _surest_wrong(reliability: Reliability) -> str:
-    atom = reliability.surest_wrong
-    if atom is None or reliability.surer_than is None:
+def _surest_wrong(mistake: SurestMistake | None) -> str:
+    if mistake is None:
         return "It made none."
+    atom = mistake.atom
     right = "where the answer should have ended" if atom.reference is None else f"right is {_quoted(atom.reference)}"
     return (
         f"{atom.task}, answer {atom.position + 1}, atom {atom.index + 1}: it said {_quoted(atom.text)}, {right}."
-        f" p(max) {number(atom.max_probability)}: surer than of {reliability.surer_than:.0%} of the atoms of this task."
+        f" p(max) {number(atom.max_probability)}: surer than of {mistake.surer_than:.0%} of the atoms of this task."
     )
 
 
@@ -160,15 +164,26 @@ def _quoted(text: str) -> str:
     return f"“{visible(text, QUOTED)}”"
 
 
-def _reliability_table(reliability: Reliability) -> TextTable:
+def _reliability_table(view: ConfidenceView) -> TextTable:
     """Return a row per bin, with bars where the terminal has room for them."""
-    bins = reliability.bins
-    rows = [
-        [f"{number(low, 1)}–{number(high, 1)}", str(int(count)), number(said), number(right), bar(right), f"{gap:+.3f}"]
-        for low, high, count, said, right, gap in zip(
-            bins.lower, bins.upper, bins.counts, bins.confidence, bins.accuracy, bins.gaps, strict=True
-        )
-    ]
+    bins = view.bins
+    rows = (
+        []
+        if bins is None
+        else [
+            [
+                f"{number(low, 1)}–{number(high, 1)}",
+                str(int(count)),
+                number(said),
+                number(right),
+                bar(right),
+                f"{gap:+.3f}",
+            ]
+            for low, high, count, said, right, gap in zip(
+                bins.lower, bins.upper, bins.counts, bins.confidence, bins.accuracy, bins.gaps, strict=True
+            )
+        ]
+    )
     heads = [HEADLINE_FUNCTION, "atoms", "says", "right", f"{'0':<{len(bar(1.0)) - 1}}1", "overconfident by"]
     if _columns() < COLUMNS:
         for row in (heads, *rows):

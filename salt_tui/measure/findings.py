@@ -8,6 +8,7 @@ from math import ceil, isfinite
 
 from salt_tui.measure.rates import Rates
 from salt_tui.measure.task_scores import RAW
+from salt_tui.number_text import number
 from scoring.choosing import UnitComparison
 from scoring.conclusions import Conclusion, Difference
 from scoring.confidence import HEADLINE_FUNCTION
@@ -327,15 +328,7 @@ def _with(value: float | None, interval: Interval | None) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Return a number with three digits, without its leading zero."""
-    if value is None:
-        return "undefined"
-    if not isfinite(value):
-        return "∞"
-    text = f"{value:.3f}"
-    if float(text) == 0.0:
-        text = text.removeprefix("-")
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    return "undefined" if value is None else number(value)
 
 
 def _word(number: int) -> str:

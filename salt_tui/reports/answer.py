@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from salt_tui.number_text import UNDEFINED
 from salt_tui.palette import GLYPHS
-from salt_tui.reports.text_tables import UNDEFINED, TextTable, number
+from salt_tui.reports.text_tables import TextTable, number
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import ProblemRecord, SignalRecord, UnitRecord, Work
 from salt_tui.store.schema import CONFIDENCE_COLUMNS

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from salt_tui.csv_rows import write_csv
 from salt_tui.measure.run_report import FullReport
+from salt_tui.number_text import INFINITE, UNDEFINED
 from salt_tui.reports.analysis_tables import analysis_tables
 from salt_tui.reports.head import sentences, title_lines
 from salt_tui.reports.json_report import report_data, row_record
 from salt_tui.reports.question_tables import question_tables
 from salt_tui.reports.row_tables import row_tables
 from salt_tui.reports.summary import left_out_notes, warnings
-from salt_tui.reports.text_tables import BEST, INFINITE, PARTIAL, UNDEFINED, TextTable, latex
+from salt_tui.reports.text_tables import BEST, PARTIAL, TextTable, latex
 from salt_tui.reports.wrapping import wrapped
 
 _LABEL = 13

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from salt_tui.measure.policies import CHECK, TRUST, WITHHOLD, Found, SavedPolicy
-from salt_tui.reports.text_tables import number
+from salt_tui.number_text import number, percent
 from salt_tui.visible_text import visible
 from scoring.policy import RAW, Band, NoPolicy, Policy, RewardPolicy
 from scoring.signals import confidence_entry
@@ -29,7 +29,7 @@ def policy_lines(found: Found, kind: str) -> Iterator[str]:
     if isinstance(found, RewardPolicy):
         yield f"Trust above {number(found.threshold)}, which is where these rewards balance."
         yield (
-            f"On the {found.testing} other answers it trusts {_percent(found.coverage)} of the {units} and earns"
+            f"On the {found.testing} other answers it trusts {percent(found.coverage)} of the {units} and earns"
             f" {number(found.mean_reward)} a unit; trusting all earns {number(found.trust_all)}, none"
             f" {number(found.trust_none)}. Nothing is promised."
         )
@@ -84,17 +84,17 @@ def policy_data(found: Found) -> dict[str, Any]:
 
 def _band_lines(found: Policy, band: Band, units: str, name: str, shares: int) -> Iterator[str]:
     promise = band.promise
-    sure = _percent(1.0 - promise.delta * shares)
-    what = f"at most {_percent(promise.alpha)}"
+    sure = percent(1.0 - promise.delta * shares)
+    what = f"at most {percent(promise.alpha)}"
     if promise.exact:
         yield f"{sure} sure: in the mean over answers, {what} of an answer's {name} {units} are wrong."
     else:
         yield f"About {sure} sure: of all {name} {units} {what} are wrong, for answers drawn like these."
     above = _side(found, band.threshold)
-    seen = f"{band.wrong} of {band.trusted} were wrong ({_percent(band.pooled_error)})"
-    bound = "" if band.bound is None else f", at most {_percent(band.bound)} with that certainty"
+    seen = f"{band.wrong} of {band.trusted} were wrong ({percent(band.pooled_error)})"
+    bound = "" if band.bound is None else f", at most {percent(band.bound)} with that certainty"
     yield (
-        f"  {name.capitalize()}: {above}, {_percent(band.coverage)} of the {units}; in {band.answers} answers that"
+        f"  {name.capitalize()}: {above}, {percent(band.coverage)} of the {units}; in {band.answers} answers that"
         f" tested it {seen}{bound}."
     )
 
@@ -137,10 +137,6 @@ def _side(found: Policy, threshold: float) -> str:
 
 def _reading(found: Policy | RewardPolicy) -> str:
     return f"{found.choosing} answers, a third of each task,"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def _threshold(value: float) -> float | str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from salt_tui.measure.probes import ProbeReport
-from salt_tui.reports.text_tables import BEST, UNDEFINED, TextTable, number, value_text
+from salt_tui.number_text import UNDEFINED
+from salt_tui.reports.text_tables import BEST, TextTable, number, value_text
 from salt_tui.reports.wrapping import wrapped
 from scoring.probe_features import VARIANCE_SHARES
 from scoring.probes import PROBE_METRICS

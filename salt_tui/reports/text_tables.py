@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isinf
 
+from salt_tui.number_text import INFINITE
+from salt_tui.number_text import number as number  # tables and what they hold come from one place
 from scoring.intervals import Interval
 from scoring.value import Value
 
@@ -14,9 +15,6 @@ BEST = "●"
 
 PARTIAL = "*"
 """Marks a mean that leaves out tasks."""
-
-UNDEFINED = "–"
-INFINITE = "∞"
 
 WIDEST = 160
 """Columns beyond which lines are not made longer: nobody follows a line that far."""
@@ -107,18 +105,6 @@ def latex(text: str) -> str:
 
 def _latex_row(cells: Sequence[str]) -> str:
     return " & ".join(latex(" ".join(cell.replace("█", "").split())) for cell in cells) + r" \\"
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Return a number without its leading zero: ``.753``, ``-.120``, ``1.000``, ``∞``; a dash for None."""
-    if value is None:
-        return UNDEFINED
-    if isinf(value):
-        return INFINITE if value > 0 else f"-{INFINITE}"
-    text = f"{value:.{digits}f}"
-    if float(text) == 0.0:
-        text = text.removeprefix("-")  # what rounds to zero has no sign
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 def value_text(value: Value) -> str:

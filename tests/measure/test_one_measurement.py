@@ -1,15 +1,19 @@
-"""For a finished run Live and the report show the same digits, because they are measured by the same functions."""
+"""Live, Reliability and the report show the same digits, because they are measured by the same functions."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from salt_tui.app.run_session import RunSession
+from salt_tui.measure import confidence_view as views
 from salt_tui.measure.rates import measure_rates
+from salt_tui.measure.row_selection import select_rows
 from salt_tui.measure.rows import RowChoice, measure_rows
+from salt_tui.measure.run_report import measure_report
 from salt_tui.measure.running import METRICS, Measured
 from salt_tui.measure.task_scores import RAW
 from salt_tui.store.queries import open_queries
@@ -64,10 +68,40 @@ def test_live_shows_the_digits_of_the_report(database: Path, kind: str, function
     session.close()
 
 
+@pytest.mark.parametrize("name", [RAW, "isotonic", "platt"])
+@pytest.mark.parametrize(("kind", "function"), [("atom", "max_probability"), ("line", "logprob_sum")])
+def test_a_view_of_confidence_has_the_digits_of_the_report(database: Path, kind: str, function: str, name: str) -> None:
+    with open_queries(database) as queries:
+        columns = queries.unit_columns(1, "line" if kind == "line" else "atom", (function,))
+    (row,) = measure_rows(columns, RowChoice({function: (name,)}, draws=0))
+    view = views.confidence_view(columns, views.ViewChoice(kind, function, name))
+    assert view.n == row.n
+    assert view.answers == row.answers
+    for metric in views.METRICS:
+        assert view.values[metric] == row.values[metric], metric
+    for task, cell in row.tasks.items():
+        alone = views.confidence_view(columns, views.ViewChoice(kind, function, name, task=task))
+        assert alone.n == cell.n
+        assert alone.values["ece"].mean.value == cell.values["ece"].value
+        if alone.bins is not None:
+            gap = float((alone.bins.counts * np.abs(alone.bins.gaps)).sum() / alone.bins.counts.sum())
+            assert gap == cell.values["ece"].value, "the bins drawn are those of ECE"
+
+
+def test_a_view_of_all_tasks_pools_as_the_analyses_of_the_report_do(database: Path) -> None:
+    report = measure_report(database, "1", select_rows([], [], [], by=None, draws=0, full=False, analyses=True))
+    assert report.analyses is not None
+    with open_queries(database) as queries:
+        columns = queries.unit_columns(1, "atom", ("max_probability",))
+    for count, error in report.analyses.errors.items():
+        view = views.confidence_view(columns, views.ViewChoice("atom", "max_probability", bins=count))
+        assert view.densities == report.analyses.densities
+        assert view.bins is not None
+        assert float((view.bins.counts * np.abs(view.bins.gaps)).sum() / view.bins.counts.sum()) == error.value
+
+
 def test_confidences_that_differ_in_the_ninth_digit_are_ranked_alike_by_both(tmp_path: Path) -> None:
     """Right at log-probability -1.2e-8, wrong at -2.4e-8: single precision would tie them."""
-    import numpy as np
-
     from salt_tui.app.answer_cells import AnswerCells
     from salt_tui.app.live_columns import live_columns
     from salt_tui.measure.running import measure_running
