@@ -16,10 +16,10 @@ from textual.worker import get_current_worker
 from salt_tui.app import answer_lines
 from salt_tui.app.answer_cells import COLUMNS
 from salt_tui.app.answer_document import AnswerDocument, load_answer
-from salt_tui.app.atom_map import Place
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import TextToRead
 from salt_tui.app.framed_screen import FramedScreen
+from salt_tui.app.map_rows import Place
 from salt_tui.app.messages import ShowScreen
 from salt_tui.app.problem_picture import picture
 from salt_tui.app.reply_view import ReplyView

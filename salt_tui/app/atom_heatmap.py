@@ -19,7 +19,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from salt_tui.app.answer_words import score
-from salt_tui.app.atom_map import AtomMap, MapRow, Place, RowPart
+from salt_tui.app.atom_map import AtomMap
+from salt_tui.app.map_rows import MapRow, Place, RowPart
 from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, LINE_END
 from salt_tui.app.tile_bands import NUMBER
 from salt_tui.palette import DrawingMode, Look, draw_cell

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import ClassVar
 
-from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import Input, Static
-from textual.worker import get_current_worker
 
 from salt_tui.app import live_lines
 from salt_tui.app.answer_cells import KINDS
-from salt_tui.app.answer_filter import answers_with
+from salt_tui.app.answer_filter_field import AnswerFilterField
 from salt_tui.app.atom_heatmap import AtomHeatmap
-from salt_tui.app.atom_map import AtomMap, Place
-from salt_tui.app.atom_sentence import heading, sentence
+from salt_tui.app.atom_map import AtomMap
 from salt_tui.app.desk import Desk
-from salt_tui.app.dialogs import Question
-from salt_tui.app.framed_screen import FramedScreen
-from salt_tui.app.live_parts import Legend, TaskLines
+from salt_tui.app.live_body import LiveBody
+from salt_tui.app.live_parts import TaskLines
+from salt_tui.app.live_play import PlayedRun
+from salt_tui.app.live_questions import ask_for_another_environment, ask_to_cancel, ask_to_stop
+from salt_tui.app.map_rows import Place
 from salt_tui.app.messages import ExportRuns, OpenAnswer, OpenRun, ResumeRun, ShowScreen
-from salt_tui.app.run_player import RunPlayer
-from salt_tui.app.run_session import CANCELLABLE, RunSession
+from salt_tui.app.run_session import RunSession
 from salt_tui.app.runs_state import why_not
-from salt_tui.app.scrubber import Scrubber, played_words
+from salt_tui.app.scrubber import Scrubber
 from salt_tui.app.settings import load_view, save_view
-from salt_tui.app.text_rows import broken, fit
-from salt_tui.app.worker_failures import failures_told
-from salt_tui.measure.running import Measured
-from salt_tui.store.queries import open_queries
-from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 30
 TICKS_WHILE_COMPUTING = 3
@@ -44,18 +33,9 @@ the frames and a quarter of the measurements a tenth: its threads wait for each 
 them both lose.  Keys wait for no frame."""
 MEASURE_AFTER_SECONDS = 0.25
 TICKS_WHILE_READING = 10
-TASK_ROWS = 3
-TALL_TASK_ROWS = 8
-TALL = 30
-LOG_ROWS = 5
-TALL_LOG_ROWS = 11
-LOW_LOG_ROWS = 2
-LOW = 22
-"""Below so many rows a whole log would leave nothing of the map."""
-NO_RUN = "No run is open.  1 sets one up, 3 lists the stored ones."
 
 
-class LiveScreen(FramedScreen):
+class LiveScreen(LiveBody):
     """Shows a `RunSession`."""
 
     NAME = "live"
@@ -94,43 +74,19 @@ class LiveScreen(FramedScreen):
     def __init__(self, desk: Desk) -> None:
         """Start without a run."""
         super().__init__(desk)
-        desk.load()
-        self._session: RunSession | None = None
-        self._sentence = ""
-        self._texts: dict[str, str] = {}
-        self._player: RunPlayer | None = None
-        self._ticked = 0.0
+        self._play: PlayedRun | None = None
         self._stale = False
         self._changed: set[int] = set()
         self._progressed = False
         self._ticks = 0
-        self._can: tuple[object, ...] = ()
         self._measuring: Timer | None = None
         self._settled = False
-        self._drawn: Measured | None = None
-
-    def compose_body(self) -> ComposeResult:
-        """Lay the parts out."""
-        yield Static(id="title", markup=False)
-        yield TaskLines(id="tasks", markup=False)
-        yield Legend()
-        yield AtomHeatmap(AtomMap(), self.desk.look, id="map")
-        yield Scrubber(id="unit", markup=False)
-        yield Static(id="sentence", markup=False)
-        yield Static(id="log", markup=False)
-        yield Static(id="metrics", markup=False)
-        yield Input(
-            placeholder="show answers with these words: task, status, number, wrong, right, or text",
-            compact=True,
-            id="map-filter",
-        )
 
     def on_mount(self) -> None:
         """Begin to pull."""
         self.query_one("#log").display = False
-        self.query_one("#map-filter").display = False
         self.heatmap.map.function = live_lines.known_function(load_view().function)
-        self.heatmap.cursor_moved = self._cursor_moved
+        self.heatmap.cursor_moved = self.cursor_moved
         self.heatmap.focus()
         self.set_interval(1 / FRAMES_PER_SECOND, self._pull)
         self.set_interval(1 / NUMBERS_PER_SECOND, self._count)
@@ -142,9 +98,9 @@ class LiveScreen(FramedScreen):
         self.redraw()
 
     @property
-    def heatmap(self) -> AtomHeatmap:
-        """The drawn map."""
-        return self.query_one("#map", AtomHeatmap)
+    def played(self) -> bool:
+        """Whether the run arrives again."""
+        return self._play is not None
 
     # --- pulling ------------------------------------------------------------------------------------------------
 
@@ -169,11 +125,12 @@ class LiveScreen(FramedScreen):
         if not self.is_active:
             self._stale = True
             return
-        if self._player is not None:
-            self._play(self._player)
+        if self._play is not None:
+            if self._play.tick():
+                self._leave_play()
             return
         if session.measured is not self._drawn:
-            self._draw_measured()
+            self.draw_measured()
         self._offer_another_environment(session)
         self._ticks += 1
         if session.computing and not self._stale and self._ticks % TICKS_WHILE_COMPUTING:
@@ -184,12 +141,12 @@ class LiveScreen(FramedScreen):
         if self._stale:
             self._stale = False
             self.heatmap.show_everything()
-            self._draw_all()
+            self.draw_all()
         elif self._changed:
             self.heatmap.show_changes(self._changed)
-            self._draw_sentence()
+            self.draw_sentence()
         if self._progressed:
-            self._draw_all()
+            self.draw_all()
         self._changed = set()
         self._progressed = False
 
@@ -206,29 +163,25 @@ class LiveScreen(FramedScreen):
         if run is None or not differences:
             return
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.post_message(ResumeRun(run, allow_environment_change=True))
-
-        self._draw_title()  # the window keeps this screen from being drawn
-        question = f"Resume run {run} in another environment?"
-        consequence = "Numbers may differ from here on; the run is marked not exact for good."
-        self.app.push_screen(Question(question, f"{'; '.join(differences)}.  {consequence}"), answered)
+        self.draw_title()  # the window keeps this screen from being drawn
+        again = ResumeRun(run, allow_environment_change=True)
+        ask_for_another_environment(self.app, run, differences, lambda: self.post_message(again))
 
     def _show_session(self, session: RunSession | None) -> None:
         shown = session.state.map if session else AtomMap()
-        self._player = None
+        self._play = None
         # What the user chose to look at stays chosen; a filter is of one run.
-        if self.query_one("#map-filter").display:
-            self._leave_filter()
+        if self.filter_field.display:
+            self.filter_field.close()
+        self.filter_field.run = None if session is None else session.run
         shown.function = self.heatmap.map.function
         if shown.kind != self.heatmap.map.kind:
             shown.kind = self.heatmap.map.kind
         self._session = session
         self._settled = False
         self.heatmap.show_map(shown, follow=session is not None and session.computing)
-        self._draw_all()
-        self._draw_log()
+        self.draw_all()
+        self.draw_log()
 
     def _count(self) -> None:
         """Draw what changes with time, and measure."""
@@ -236,14 +189,8 @@ class LiveScreen(FramedScreen):
         if session is None or not self.is_active:
             return
         session.measure()
-        self._draw_measured()
-        self._draw_log()
-
-    def _draw_measured(self) -> None:
-        """Draw what says a number that was measured."""
-        self._draw_title()
-        self._draw_numbers()
-        self._draw_sentence()
+        self.draw_measured()
+        self.draw_log()
 
     def on_screen_resume(self) -> None:
         """Draw what was missed."""
@@ -255,123 +202,6 @@ class LiveScreen(FramedScreen):
             if number is not None and session.state.map.kind == "atom":
                 self.heatmap.go_to(Place(number, answer[1]))
         self.desk.runs.answer = None
-
-    # --- drawing ------------------------------------------------------------------------------------------------
-
-    def _set(self, name: str, text: str) -> None:
-        before = self._texts.get(name)
-        if before != text:
-            self._texts[name] = text
-            # Only the list of tasks has another height at times; laying the screen out costs more than drawing it.
-            taller = name == "tasks" and (before is None or before.count("\n") != text.count("\n"))
-            self.query_one(f"#{name}", Static).update(text, layout=taller)
-
-    def _draw_all(self) -> None:
-        if self._session is None:
-            for name in ("title", "tasks", "unit", "metrics"):
-                self._set(name, "")
-            self._sentence = ""
-            self._say_words(NO_RUN)
-            self._draw_legend()
-            self._can = ()
-            self.refresh_bindings()
-            return
-        self._draw_title()
-        self._draw_legend()
-        self._draw_numbers()
-        self._draw_sentence()
-
-    def _draw_title(self) -> None:
-        session = self._session
-        if session is None:
-            return
-        self._refresh_keys(session)
-        self._set("title", live_lines.title_line(session, self.size.width))
-        self._draw_tasks(session)
-
-    def _refresh_keys(self, session: RunSession) -> None:
-        """Let the last row show what can be done now, where that is something else."""
-        state = session.state
-        able = (session.computing, session.reading, session.resumable, bool(state.map.answers), bool(self._sentence))
-        can = (state.phase, *able)
-        if can != self._can:
-            self._can = can
-            self.refresh_bindings()
-
-    def _draw_tasks(self, session: RunSession) -> None:
-        rows = TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
-        cursor = self.heatmap.cursor
-        marked = session.state.map.task
-        if marked is None and cursor is not None:
-            marked = session.state.map.answers[cursor.answer].task
-        lines = live_lines.task_lines(session.state, session.task_numbers, marked, rows, self.size.width)
-        self._set("tasks", "\n".join(lines))
-
-    def _draw_legend(self) -> None:
-        session = self._session
-        legend = self.query_one(Legend)
-        before = legend.words, legend.look
-        legend.look = self.desk.look
-        legend.words = (
-            ("", "")
-            if session is None
-            else live_lines.legend_words(session.state, self.heatmap.following, session.reading, legend.room)
-        )
-        if before != (legend.words, legend.look):
-            legend.refresh()
-
-    def _draw_numbers(self) -> None:
-        session = self._session
-        if session is not None:
-            self._drawn = session.measured
-            self._set("metrics", "\n".join(live_lines.metric_lines(session, self.size.width)))
-
-    def _draw_sentence(self) -> None:
-        session, cursor = self._session, self.heatmap.cursor
-        if session is None or self._player is not None:
-            return
-        if cursor is None:
-            self._sentence = ""
-            self._set("unit", live_lines.rule("", self.size.width))
-            self._say_words(live_lines.instead_of_a_unit(session.state))
-            return
-        answer = session.state.map.answers[cursor.answer]
-        if self.heatmap.following and session.state.phase == "failed" and session.state.log:
-            title, words = "why the run ended", visible(session.state.log[-1], 400)
-        elif len(session.state.map.cells(cursor.answer)):
-            unit = session.describe_unit(cursor)
-            title, words = heading(unit), sentence(unit, self.heatmap.surest_rank)
-        else:
-            title, words = live_lines.answer_heading(answer), live_lines.answer_sentence(answer, session.state.map.kind)
-        self._sentence = f"{title}: {words}"
-        self._refresh_keys(session)
-        self._set("unit", live_lines.rule(title, self.size.width))
-        self._say_words(words)
-
-    def _say_words(self, words: str) -> None:
-        self._set("sentence", broken(words, max(1, self.size.width - 2), 2))
-
-    def _draw_log(self) -> None:
-        session, log = self._session, self.query_one("#log")
-        if log.display:
-            height = self.size.height
-            rows = TALL_LOG_ROWS if height >= TALL else LOG_ROWS if height >= LOW else LOW_LOG_ROWS
-            log.styles.height = rows + 1
-            path = None if session is None else session.log_path
-            log.border_title = Content("" if path is None else visible(str(path)))
-            lines = [] if session is None else live_lines.log_lines(session, rows)
-            self._set("log", "\n".join(f" {fit(line, self.size.width - 2)}" for line in lines))
-
-    def _cursor_moved(self) -> None:
-        """Say what is under the cursor."""
-        self._draw_sentence()
-        self._draw_legend()
-        if self._session is not None:
-            self._draw_tasks(self._session)
-
-    def on_resize(self) -> None:
-        """Cut the lines to the new width."""
-        self._draw_all()
 
     # --- actions ------------------------------------------------------------------------------------------------
 
@@ -391,7 +221,7 @@ class LiveScreen(FramedScreen):
                 and bool(session.state.map.answers)
             )
         if action == "speed":
-            return self._player is not None
+            return self._play is not None
         if action == "read_again":
             return session is not None and session.state.phase == "elsewhere"
         if action == "resume":
@@ -408,7 +238,7 @@ class LiveScreen(FramedScreen):
         """Suspend the computation."""
         if self._session is not None:
             self._session.toggle_pause()
-            self._draw_title()
+            self.draw_title()
 
     def action_go_on(self) -> None:
         """Wake the computation."""
@@ -432,97 +262,52 @@ class LiveScreen(FramedScreen):
         """Let the atoms of the run arrive again, or pause."""
         if self._session is None:
             return
-        if self._player is None:
-            self._player = RunPlayer(self._session.state.map)
-            self.heatmap.show_map(self._player.map, follow=True)
-        self._player.clock.toggle()
-        self._ticked = time.monotonic()
-        self._draw_player(self._player)
+        if self._play is None:
+            scrubber = self.query_one("#unit", Scrubber)
+            self._play = PlayedRun(
+                self._session.state.map, self.heatmap, scrubber, lambda words: self.set_text("unit", words)
+            )
+        self._play.toggle()
         self.refresh_bindings()
 
     def action_speed(self, step: int) -> None:
         """Play faster or slower."""
-        if self._player is not None:
-            self._player.clock.change_speed(step)
-            self._draw_player(self._player)
-
-    def _play(self, player: RunPlayer) -> None:
-        """Show what has arrived since the last frame."""
-        now = time.monotonic()
-        before, was_playing = player.clock.arrived, player.clock.playing
-        player.clock.pass_time(now - self._ticked)
-        self._ticked = now
-        if player.clock.arrived != before:
-            self._draw_player(player)
-        if was_playing and not player.clock.playing:
-            self._leave_play()
-
-    def _draw_player(self, player: RunPlayer) -> None:
-        shown = player.map
-        changed = player.fill()
-        if player.map is shown:
-            self.heatmap.show_changes(changed)
-        else:
-            self.heatmap.show_map(player.map, follow=True)
-        scrubber = self.query_one("#unit", Scrubber)
-        self._set("unit", played_words(player.clock, "atoms", scrubber.bar_width))
+        if self._play is not None:
+            self._play.change_speed(step)
 
     def on_scrubber_moved(self, message: Scrubber.Moved) -> None:
         """Show the atoms up to the place that was clicked."""
-        if self._player is not None:
-            self._player.clock.go_to(round(message.share * self._player.clock.total))
-            self._draw_player(self._player)
+        if self._play is not None:
+            self._play.go_to(message.share)
 
     def _leave_play(self) -> None:
         """Show the whole run again."""
-        self._player = None
+        self._play = None
         if self._session is not None:
             self.heatmap.show_map(self._session.state.map, follow=False)
-        self._draw_all()
+        self.draw_all()
         self.refresh_bindings()
 
     # --- the filter ---------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
         """Go to the filter."""
-        field = self.query_one("#map-filter", Input)
-        field.display = True
-        field.focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Show the answers with these words only."""
-        self._filter(event.value, {})
-        if self._session is not None and self._session.run is not None and event.value.strip():
-            self.find_texts(self._session.run, event.value)
-
-    def _filter(self, words: str, texts: dict[str, frozenset[int]]) -> None:
         if self._session is not None:
-            self._session.state.map.show_only(answers_with(words, texts))
+            self.filter_field.run = self._session.run
+        self.filter_field.open()
+
+    def on_answer_filter_field_filtered(self, message: AnswerFilterField.Filtered) -> None:
+        """Show the answers that the filter leaves."""
+        if self._session is not None:
+            self._session.state.map.show_only(message.wanted)
             self.heatmap.show_everything()
-            self._draw_all()
+            self.draw_all()
 
-    @work(thread=True, exclusive=True, group="texts", exit_on_error=False)
-    def find_texts(self, run: int, words: str) -> None:
-        """Look beside the screen for answers whose text holds the words."""
-        with failures_told(self.app, self.say_error):
-            with open_queries(self.desk.database) as queries:
-                texts = {word: queries.answers_that_say(run, word) for word in words.casefold().split()}
-            if not get_current_worker().is_cancelled:
-                self.app.call_from_thread(self._take_texts, words, texts)
-
-    def _take_texts(self, words: str, texts: dict[str, frozenset[int]]) -> None:
-        if self.query_one("#map-filter", Input).value == words:
-            self._filter(words, texts)
-
-    def on_input_submitted(self) -> None:
-        """Keep the filter and go back to the map."""
+    def on_answer_filter_field_left(self) -> None:
+        """Go back to the map."""
         self.heatmap.focus()
 
-    def _leave_filter(self) -> None:
-        field = self.query_one("#map-filter", Input)
-        field.value = ""
-        field.display = False
-        self.heatmap.focus()
+    # --- choices ------------------------------------------------------------------------------------------------
 
     def action_granularity(self) -> None:
         """Show lines instead of atoms, or the reverse."""
@@ -530,7 +315,7 @@ class LiveScreen(FramedScreen):
             kinds = self._session.state.map
             self.heatmap.show_kind(KINDS[(KINDS.index(kinds.kind) + 1) % len(KINDS)])
             self._measure_soon()
-            self._draw_all()
+            self.draw_all()
 
     def action_task(self) -> None:
         """Show the numbers of the next task."""
@@ -541,7 +326,7 @@ class LiveScreen(FramedScreen):
     def redraw(self) -> None:
         """Measure and draw anew, for another choice or drawing mode."""
         self.heatmap.show_everything()
-        self._draw_all()
+        self.draw_all()
         self._measure_soon()
 
     def _measure_soon(self) -> None:
@@ -555,13 +340,13 @@ class LiveScreen(FramedScreen):
         """Open or close the log."""
         log = self.query_one("#log")
         log.display = not log.display
-        self._draw_log()
+        self.draw_log()
 
     def on_task_lines_chosen(self, message: TaskLines.Chosen) -> None:
         """Go to the first answer of the task whose line was clicked."""
         session = self._session
         tasks = [] if session is None else list(session.state.view.tasks)
-        if session is None or not 0 <= message.line < len(tasks) == len(self._texts.get("tasks", "").split("\n")):
+        if session is None or not 0 <= message.line < len(tasks) == self.task_lines_drawn():
             return
         session.state.map.task = tasks[message.line]
         answers = session.state.map.answers
@@ -580,10 +365,10 @@ class LiveScreen(FramedScreen):
 
     def action_back(self) -> None:
         """Leave what is played, the filter or the log; go to the list of runs where there is none of them."""
-        if self._player is not None:
+        if self._play is not None:
             self._leave_play()
-        elif self.query_one("#map-filter").display:
-            self._leave_filter()
+        elif self.filter_field.display:
+            self.filter_field.close()
         elif self.query_one("#log").display:
             self.action_log()
         else:
@@ -605,30 +390,13 @@ class LiveScreen(FramedScreen):
         if cursor is None:
             self.say("x cancels the answer under the cursor: choose one with the arrows")
             return
-        answer = session.state.map.answers[cursor.answer]
-        name = f"answer {answer.position + 1} of {answer.task}"
-        if answer.status not in CANCELLABLE:
-            self.say(f"{name} is not being written: it is {answer.status.replace('_', ' ')}")
-            return
-
-        def cancel(yes: bool | None) -> None:
-            if yes and not session.cancel_answer(answer.generation):
-                self.say(f"{name} has ended by itself")
-
-        consequence = "It is left out of all numbers and the run goes on; resuming the run computes it."
-        self.app.push_screen(Question(f"Cancel {name}?", consequence), cancel)
+        ask_to_cancel(self.app, session, session.state.map.answers[cursor.answer], self.say)
 
     def action_cancel_run(self) -> None:
         """Stop the run after asking."""
         session = self._session
-
-        def stop(answer: bool | None) -> None:
-            if answer and session is not None:
-                session.stop()
-                self._draw_title()
-
         if session is not None and session.computing:
-            self.app.push_screen(Question("Stop this run?", "It can be resumed later, bit for bit."), stop)
+            ask_to_stop(self.app, session, self.draw_title)
 
     def action_resume(self) -> None:
         """Go on with the run that is shown."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from salt_tui.app.answer_cells import COLUMNS
-from salt_tui.app.atom_map import Place
 from salt_tui.app.atom_sentence import DescribedUnit
 from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import Changes, LiveState
+from salt_tui.app.map_rows import Place
 from salt_tui.commands.failures import describe_failure
 from salt_tui.engine.model_registry import usable_registry
 from salt_tui.engine.process import read_log_tail

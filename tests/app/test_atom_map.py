@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salt_tui.app.answer_cells import AnswerCells
-from salt_tui.app.atom_map import AtomMap, Place
+from salt_tui.app.atom_map import AtomMap
+from salt_tui.app.map_rows import Place
 from salt_tui.app.row_flow import gaps as line_gaps
 from salt_tui.app.row_flow import row_starts
 from tests.app.unit_events import answer_events, scored, started, state_of

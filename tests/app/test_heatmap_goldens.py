@@ -12,7 +12,8 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 
 from salt_tui.app.atom_heatmap import AtomHeatmap
-from salt_tui.app.atom_map import AtomMap, Place
+from salt_tui.app.atom_map import AtomMap
+from salt_tui.app.map_rows import Place
 from salt_tui.palette import DrawingMode, Look
 from tests.app.unit_events import answer_events, scored, started, state_of
 

@@ -13,11 +13,11 @@ from textual.widgets import DataTable, Input, OptionList
 
 from salt_tui.app.answer_screen import AnswerScreen
 from salt_tui.app.application import SaltApp
-from salt_tui.app.atom_map import Place
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
 from salt_tui.app.export_window import ExportWindow
 from salt_tui.app.key_lists import all_bindings
 from salt_tui.app.live_screen import LiveScreen
+from salt_tui.app.map_rows import Place
 from salt_tui.app.messages import OpenRun
 from salt_tui.app.runs_screen import RunsScreen
 from salt_tui.app.settings import load_choices

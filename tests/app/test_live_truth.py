@@ -18,10 +18,12 @@ from textual.widgets import Input
 from salt_tui.app import live_lines, live_screen
 from salt_tui.app.answer_cells import FUNCTIONS, AnswerCells
 from salt_tui.app.application import SaltApp
-from salt_tui.app.atom_map import AtomMap, Place
+from salt_tui.app.atom_map import AtomMap
 from salt_tui.app.dialogs import Question
-from salt_tui.app.live_screen import LOG_ROWS, NO_RUN, LiveScreen
+from salt_tui.app.live_body import LOG_ROWS, NO_RUN
+from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.live_state import LiveState
+from salt_tui.app.map_rows import Place
 from salt_tui.app.messages import RunsDeleted
 from salt_tui.app.run_session import RunSession
 from salt_tui.app.text_rows import broken
