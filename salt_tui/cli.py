@@ -213,6 +213,7 @@ def replay(
 def edit(
     run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
     answer: Annotated[str, typer.Argument(metavar="TASK:POSITION", help="Which answer, counted from 1.")],
+    branch: Annotated[str, typer.Option("--from", help="Edit this branch of the answer, not the answer.")] = "",
     fix: Annotated[str, typer.Option("--fix", help="Atoms to make right: numbers from 1, or all.")] = "",
     corrupt: Annotated[str, typer.Option("--corrupt", help="Atoms to make wrong: numbers from 1, or all.")] = "",
     corrupt_random: Annotated[
@@ -231,6 +232,7 @@ def edit(
 
     options: dict[str, int | str] = {
         "answer": answer,
+        "from": branch,
         "fix": fix,
         "corrupt": corrupt,
         "corrupt_random": corrupt_random,

@@ -11,6 +11,7 @@ from salt_tui.palette import GLYPHS
 from salt_tui.reports.text_tables import TextTable, number
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import ProblemRecord, SignalRecord, UnitRecord, Work
+from salt_tui.store.results import EditedBranch
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
@@ -30,6 +31,7 @@ class AnswerReport:
     Attributes:
         work: the run or study that generated it.
         role, number: what it is and which one of its role, from 0.
+        branch: what was edited, of a branch in which something is; None for everything else.
         prompt: with the template's marks; None where the engine gave no ids or it was not begun.
         prompt_tokens: None where there is no prompt.
         reply: None until it is finished.
@@ -49,6 +51,7 @@ class AnswerReport:
     stop_reason: str | None
     units: tuple[UnitRecord, ...]
     signals: dict[str, dict[int, SignalRecord]]
+    branch: EditedBranch | None = None
 
 
 def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport, ...]:
@@ -76,6 +79,7 @@ def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport
     if not generations:
         return (AnswerReport(work, found.problem, "answer", 0, None, None, None, None, None, (), {}),)
     reports = []
+    edited = {branch.record.generation: branch for branch in queries.edited_branches(work)} if work.study else {}
     for item in generations:
         prompt = queries.prompt(item.id)
         reports.append(
@@ -91,6 +95,7 @@ def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport
                 stop_reason=item.stop_reason,
                 units=tuple(queries.units(item.id, "atom")),
                 signals=_signals(queries, work.run, item.id) if item.role == "answer" else {},
+                branch=edited.get(item.id),
             )
         )
     return tuple(reports)
@@ -113,6 +118,7 @@ def answer_data(report: AnswerReport) -> dict[str, Any]:
         "position": report.problem.position + 1,
         "role": report.role,
         "number": report.number,
+        **({} if report.branch is None else _branch_data(report.branch)),
         "answer_status": report.status,
         "stop_reason": report.stop_reason,
         "prompt": _text(report.prompt),
@@ -120,6 +126,15 @@ def answer_data(report: AnswerReport) -> dict[str, Any]:
         "reply": _text(report.reply),
         "reference": report.problem.reference,
         "atoms": [_atom_data(report, unit) for unit in report.units],
+    }
+
+
+def _branch_data(branch: EditedBranch) -> dict[str, Any]:
+    return {
+        "branch": branch.name,
+        "edited_from": branch.parent_name,
+        "edits": [[index + 1, text] for index, text in branch.record.edits],
+        "target": branch.record.target + 1,
     }
 
 
@@ -144,7 +159,8 @@ def answer_lines(report: AnswerReport) -> Iterable[str]:
     """Yield the lines of an answer for people; what a model wrote cannot move the cursor."""
     name = f"answer {report.problem.position + 1} of {visible(report.problem.task)}, {report.work.title}"
     if report.role != "answer":
-        name = f"{report.role} {report.number + 1} of {name}"
+        called = "" if report.branch is None else f" ({visible(report.branch.name)})"
+        name = f"{report.role} {report.number + 1}{called} of {name}"
     if report.reply is None:
         how = "not begun" if report.prompt_tokens is None else "not finished"
     else:
@@ -152,6 +168,8 @@ def answer_lines(report: AnswerReport) -> Iterable[str]:
         written = sum(unit.status != "missing" for unit in report.units)
         how = f"{report.status or report.stop_reason}, {right} of {written} atoms right"
     yield f"{name}: {how}"
+    if report.branch is not None:
+        yield _edited(report.branch)
     if report.prompt is not None:
         yield from ("", f"-- prompt, {report.prompt_tokens} tokens")
         yield from _visible_lines(_text(report.prompt) or "")
@@ -165,6 +183,13 @@ def answer_lines(report: AnswerReport) -> Iterable[str]:
         yield from ("", "-- atoms")
         for table in (_atom_table(report), *_signal_tables(report)):
             yield from (*table.as_text(), "")
+
+
+def _edited(branch: EditedBranch) -> str:
+    """Say what a branch was edited from and what was changed."""
+    source = "the answer" if branch.parent_name is None else f"branch {visible(branch.parent_name)}"
+    written = f"the model wrote on from atom {branch.record.target + 1}"
+    return f"edited from {source}: {visible(branch.edits_in_words())}; {written}"
 
 
 def _marked(reply: bytes, units: Sequence[UnitRecord]) -> str:

@@ -1,4 +1,4 @@
-"""An edited branch beside the answer that it forks from, in lines."""
+"""An edited branch beside the text that it forks from, in lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from salt_tui.palette import GLYPHS
 from salt_tui.reports.text_tables import number
 from salt_tui.reports.wrapping import wrapped
 from salt_tui.store.queries import Queries
-from salt_tui.store.records import InterventionRecord, UnitRecord, Work
+from salt_tui.store.records import UnitRecord, Work
+from salt_tui.store.results import EditedBranch
 from salt_tui.visible_text import visible
 
 
@@ -22,19 +23,23 @@ def branch_lines(queries: Queries, study: Work, width: int) -> Iterator[str]:
         study: of kind ``manual`` with an edited branch.
         width: columns of a line.
     """
-    record, baseline = newest_edit(queries, study)
-    said, replayed = (_atoms(queries, one) for one in (record.answer, record.generation))
+    branch = newest_edit(queries, study)
+    record = branch.record
+    said, replayed = (_atoms(queries, one) for one in (branch.parent, record.generation))
     edited = {index for index, _ in record.edits}
-    yield from wrapped(f"original  {_text(said, frozenset())}", width, " " * 10)
-    yield from wrapped(f"{record.variant:<9} {_text(replayed, frozenset(edited))}", width, " " * 10)
+    before, name = visible(branch.parent_name or "original"), visible(branch.name)
+    indent = max(len(before), len(name), len("original")) + 2
+    yield from wrapped(f"{before:<{indent}}{_text(said, frozenset())}", width, " " * indent)
+    yield from wrapped(f"{name:<{indent}}{_text(replayed, frozenset(edited))}", width, " " * indent)
     yield ""
     target = record.target + 1
     was, now = _right(said, record.target), _right(replayed, record.target)
     yield f"Right from atom {target} on: {was} as it was, {now} now."
     if record.log_probability_reference is not None:
-        before = None if baseline is None else baseline.log_probability_reference
+        unchanged = branch.unchanged_log_probability
         yield (
-            f"Atom {target}: the right one had a probability of {number(None if before is None else exp(before), 3)},"
+            f"Atom {target}: the right one had a probability of"
+            f" {number(None if unchanged is None else exp(unchanged), 3)},"
             f" now {number(exp(record.log_probability_reference), 3)}."
         )
     yield f"Atom {target}: {_atom(said, record.target)} → {_atom(replayed, record.target)}."
@@ -42,31 +47,28 @@ def branch_lines(queries: Queries, study: Work, width: int) -> Iterator[str]:
 
 def branch_data(queries: Queries, study: Work) -> dict[str, Any]:
     """Return the newest edit of a study as JSON; positions of atoms are counted from 1."""
-    record, baseline = newest_edit(queries, study)
-    before = None if baseline is None else baseline.log_probability_reference
-    after = record.log_probability_reference
+    branch = newest_edit(queries, study)
+    record = branch.record
+    before, after = branch.unchanged_log_probability, record.log_probability_reference
     return {
         "study": str(study),
-        "branch": record.variant,
+        "branch": branch.name,
+        "edited_from": branch.parent_name,
         "generation": record.generation,
         "edits": [[index + 1, text] for index, text in record.edits],
         "target": record.target + 1,
         "probability_gold_before": None if before is None else exp(before),
         "probability_gold": None if after is None else exp(after),
         "right": record.outcome,
-        "original": [unit.text for unit in _atoms(queries, record.answer)],
+        "original": [unit.text for unit in _atoms(queries, branch.parent)],
         "replayed": [unit.text for unit in _atoms(queries, record.generation)],
         "statuses": [unit.status for unit in _atoms(queries, record.generation)],
     }
 
 
-def newest_edit(queries: Queries, study: Work) -> tuple[InterventionRecord, InterventionRecord | None]:
-    """Return the newest edited branch of a study, and the branch of its target behind the unchanged text."""
-    records = queries.interventions(study)
-    record = max((one for one in records if one.edits), key=lambda one: one.generation)
-    place = record.answer, record.target
-    bases = [one for one in records if not one.edits and (one.answer, one.target) == place]
-    return record, bases[0] if bases else None
+def newest_edit(queries: Queries, study: Work) -> EditedBranch:
+    """Return the branch of a study that was edited last."""
+    return max(queries.edited_branches(study), key=lambda branch: branch.record.generation)
 
 
 def _atoms(queries: Queries, generation: int) -> list[UnitRecord]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from salt_tui.paths import expanded
 from salt_tui.store import opening
+from salt_tui.store.branch_queries import BranchQueries
 from salt_tui.store.check_queries import CheckQueries
 from salt_tui.store.errors import StoreError
 from salt_tui.store.generation_queries import GenerationQueries
@@ -14,8 +15,8 @@ from salt_tui.store.unit_queries import UnitQueries
 from salt_tui.store.work_queries import WorkQueries
 
 
-class Queries(WorkQueries, GenerationQueries, UnitQueries, SignalQueries, CheckQueries):
-    """The file, open for reading: runs and studies, generations, units as arrays, and what is said about answers."""
+class Queries(WorkQueries, GenerationQueries, UnitQueries, SignalQueries, BranchQueries, CheckQueries):
+    """The file, open for reading: runs and studies, generations, units as arrays, branches, what is said of answers."""
 
 
 def open_queries(path: Path | str, busy_timeout: float = opening.BUSY_TIMEOUT) -> Queries:

@@ -317,9 +317,9 @@ class InterventionRecord:
 
     Attributes:
         generation: the branch.
-        answer: the generation that it forks from.
+        answer: the stored answer.  The branch's ``generation.parent`` is what it forks from: it or a branch of it.
         target: index of the atom that is generated again, from 0.
-        variant: name of the kind of change; branches of a name are compared with each other.
+        variant: name of the branch; of a planned experiment direction and number.
         edits: index and new text of each changed atom; empty for a baseline.
         treatment_global, treatment_local: change of the share of right atoms before the target, over all and over the
             last ten, −1 to 1.

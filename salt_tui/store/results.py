@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from salt_tui.store.records import (
+    InterventionRecord,
     ModelRecord,
     ProblemRecord,
     Role,
@@ -237,6 +238,35 @@ class StoredGeneration:
     error: str | None
     prompt_seconds: float | None
     decode_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EditedBranch:
+    """A branch in which atoms are changed, and where it hangs in the tree of its answer.
+
+    Attributes:
+        record: its design and outcome; ``variant`` is its name and ``edits`` are changes of the text it forks from.
+        parent: the generation that it forks from, the answer or another branch.
+        parent_name: name of that branch; None where it forks from the answer.
+        depth: branches between it and the answer.
+        unchanged_log_probability: of the right atom at the target behind the text it forks from, unchanged; None where
+            not measured.
+    """
+
+    record: InterventionRecord
+    parent: int
+    parent_name: str | None
+    depth: int
+    unchanged_log_probability: float | None
+
+    @property
+    def name(self) -> str:
+        """The user's, or b1, b2, …."""
+        return self.record.variant
+
+    def edits_in_words(self) -> str:
+        """Return the changes as ``--set`` takes them, atoms counted from 1."""
+        return ";".join(f"{index + 1}={text}" for index, text in self.record.edits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,20 @@
-"""Questions about what is said about answers: signals, activations and interventions."""
+"""Questions about what is said about answers: signals and activations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from salt_tui.store.errors import StoreError
-from salt_tui.store.records import ActivationRecord, InterventionRecord, SignalKind, SignalRecord, Work
+from salt_tui.store.records import ActivationRecord, SignalKind, SignalRecord, Work
 from salt_tui.store.results import SignalName
-from salt_tui.store.rows import INTERVENTION_COLUMNS, activation_vector, intervention_record
+from salt_tui.store.rows import activation_vector
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, TOKEN_SIGNALS
 from salt_tui.store.token_signals import TOKEN_SIGNAL_KINDS, TokenSignalQueries
 from salt_tui.visible_text import visible
 
 
 class SignalQueries(TokenSignalQueries):
-    """Signals, activations and interventions of a run and its studies."""
+    """Signals and activations of a run and its studies."""
 
     def signal_names(self, run: int) -> list[SignalName]:
         """Return which signals there are about the answers of a run: of its tokens, its own, then by study and name."""
@@ -99,12 +99,3 @@ class SignalQueries(TokenSignalQueries):
                 "SELECT DISTINCT layer FROM activation WHERE study = ? ORDER BY layer", (study.study,)
             )
         ]
-
-    def interventions(self, study: Work) -> list[InterventionRecord]:
-        """Return the branches of a study, ordered by answer, target and branch."""
-        place = self._place(study.title)
-        rows = self._rows(
-            f"SELECT {INTERVENTION_COLUMNS} FROM intervention WHERE study = ? ORDER BY answer, target, generation",
-            (study.study,),
-        )
-        return [intervention_record(row, place) for row in rows]

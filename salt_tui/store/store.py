@@ -6,6 +6,7 @@ from pathlib import Path
 
 from salt_tui.paths import expanded
 from salt_tui.store import opening
+from salt_tui.store.branch_writer import BranchWriter
 from salt_tui.store.errors import StoreError, StoreFailure
 from salt_tui.store.generation_writer import GenerationWriter
 from salt_tui.store.signal_writer import SignalWriter
@@ -14,7 +15,7 @@ from salt_tui.store.work_writer import WorkWriter
 __all__ = ["Store", "StoreError", "StoreFailure", "open_store"]
 
 
-class Store(WorkWriter, GenerationWriter, SignalWriter):
+class Store(WorkWriter, GenerationWriter, SignalWriter, BranchWriter):
     """The file, open for writing: runs and studies, their generations, and what is said about answers."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -14,6 +15,10 @@ import pytest
 
 from salt_tui.cli import run_command_line
 from salt_tui.engine.models import load_registry, resolve_model
+from salt_tui.store.errors import StoreError
+from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
+from salt_tui.store.store import open_store
 from tests.conftest import ScriptedModel
 
 TASK = "dna_translation"
@@ -80,7 +85,7 @@ def test_replay_stores_designs_and_says_what_they_give(
         assert "problems are too few for an interval (2, from 10 on there is one)" in " ".join(text.split())
     # The branch holds the whole text before its target, edited atoms included, and opens like an answer.
     assert run_command_line(["show", "1.1", f"{TASK}:1", "--db", str(database)]) == 0
-    assert "branch 8 of answer 1 of dna_translation" in capsys.readouterr().out
+    assert re.search(r"branch 8 \(corr\w+ 3\) of answer 1 of dna_translation, study 1.1: ", capsys.readouterr().out)
 
 
 def test_an_edit_replaces_the_tokens_of_its_atom_and_keeps_all_others(medium: Path, tmp_path: Path) -> None:
@@ -232,6 +237,76 @@ def test_an_edit_shows_what_the_model_writes_then_and_edits_form_one_study(
     target = tmp_path / "edits.csv"
     assert run_command_line(["export", "1.1", "-o", str(target), "--db", str(database)]) == 0
     assert len(target.read_text().splitlines()) == 1 + 6
+
+
+def test_an_edit_can_start_from_a_branch_and_branches_form_a_tree(
+    medium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(medium, database)
+    edit = ["edit", "latest", f"{TASK}:1", "--db", str(database), "--display", "none"]
+    assert run_command_line([*edit, "--set", "2=AAA", "--name", "root"]) == 0
+    capsys.readouterr()
+    assert run_command_line([*edit, "--from", "root", "--set", "5=[b]X", "--json"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert (second["branch"], second["edited_from"], second["edits"]) == ("b2", "root", [[5, "[b]X"]])
+    # The first edit stands in the text that the second one started from and in what came of it.
+    assert (second["original"][1], second["replayed"][1], second["replayed"][4]) == ("AAA", "AAA", "[b]X")
+    assert second["original"][4] != "[b]X"
+    assert second["probability_gold_before"] is not None
+    assert run_command_line([*edit, "--from", "b2", "--set", "7=CCC"]) == 0
+    assert run_command_line([*edit, "--set", "3=GGG"]) == 0
+    capsys.readouterr()
+    assert run_command_line(["report", "1.1", "--db", str(database), "--format", "json"]) == 0
+    tree = [(row["branch"], row["edited_from"]) for row in json.loads(capsys.readouterr().out)["rows"]]
+    assert tree == [("root", "answer"), ("b2", "root"), ("b3", "b2"), ("b4", "answer")]
+    parents = "SELECT variant, parent FROM intervention JOIN generation ON id = generation WHERE edits <> '[]'"
+    found = dict(rows(database, parents))
+    generations = dict(rows(database, "SELECT variant, generation FROM intervention WHERE edits <> '[]'"))
+    assert found == {"root": 1, "b2": generations["root"], "b3": generations["b2"], "b4": 1}
+    # Tokens before the edit are those of the branch, forced or not, with their numbers.
+    kept = rows(
+        database,
+        "SELECT count(*) FROM token AS a JOIN token AS b USING (position, id, log_probability, entropy)"
+        f" WHERE a.generation = {generations['root']} AND b.generation = {generations['b2']}",
+    )[0][0]
+    assert kept >= 4
+    assert run_command_line(["show", "1.1", f"{TASK}:1", "--db", str(database)]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"branch \d+ \(b3\) of answer 1 of dna_translation, study 1.1: ", shown)
+    assert "edited from branch b2: 7=CCC; the model wrote on from atom 8" in shown
+    assert "edited from the answer: 2=AAA; the model wrote on from atom 3" in shown
+    for arguments, message in (
+        (["--from", "nothing", "--set", "3=GGG"], "--from nothing: the answer has no branch of that name; it has root"),
+        (["--set", "3=GGG", "--name", "root"], "--name root: the run has a branch of that name"),
+        (["--set", "3=GGG", "--name", "a\nb"], "--name a\\nb: a name has no line breaks"),
+        (["--set", "3=GGG", "--name", "x" * 25], "a name has at most 24 characters"),
+        (["--from", "root", "--set", "2=AAA"], "atom 2 is as asked already"),
+    ):
+        assert run_command_line([*edit, *arguments]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+    study = Work(1, 1, 1)
+    with open_store(database) as store, pytest.raises(StoreError, match="has a branch 'b2' already"):
+        store.rename_branch(study, generations["b3"], "b2")
+    with open_store(database) as store:
+        store.rename_branch(study, generations["b3"], "mine")
+        store.delete_branch(study, generations["b4"])
+    with open_queries(database) as queries:
+        assert [(one.name, one.depth) for one in queries.edited_branches(study)] == [
+            ("root", 0),
+            ("b2", 1),
+            ("mine", 2),
+        ]
+    assert run_command_line([*edit, "--set", "4=TTT"]) == 0
+    with open_store(database) as store:
+        store.delete_branch(study, generations["root"])
+        with pytest.raises(StoreError, match="has no branch"):
+            store.delete_branch(study, generations["b2"])
+    with open_queries(database) as queries:
+        assert [one.name for one in queries.edited_branches(study)] == ["b4"]
+    assert run_command_line(["db", "check", str(database)]) == 0
 
 
 @pytest.mark.parametrize(

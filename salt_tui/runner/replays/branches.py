@@ -26,7 +26,7 @@ class BranchDesign:
     """What is changed and what is asked about, apart from how the tokens come out.
 
     Attributes:
-        answer: row of the answer that the branch forks from.
+        answer: row of the stored answer; the branch forks from it, or from another branch of it.
         target: index of the atom that is written anew.
         variant: its name among the branches of the target.
         direction: one of `InterventionRecord`'s.
@@ -55,7 +55,7 @@ class BranchJob:
         problem: what was asked.
         prompt: its ids, those of the answer.
         prefix: what the reply begins with.
-        stored: the answer's own tokens, whose first `ForcedPrefix.kept` are not computed again but copied.
+        stored: tokens of the text that it forks from; the first `ForcedPrefix.kept` are not computed again but copied.
         gold: tokens of the right atom at the target; empty where P(gold) is not asked for.
         endings: name of the set of ids that end that atom.
         max_tokens: limit on what the model writes.

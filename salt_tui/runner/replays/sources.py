@@ -29,10 +29,11 @@ SPARE_TOKENS = 3
 
 @dataclass(frozen=True, slots=True)
 class ReplaySource:
-    """One stored answer.
+    """One stored answer, or a branch of it.
 
     Attributes:
         answer: as it is covered by a study.
+        generation: number of the answer or of the branch whose text this is.
         atoms: the atoms that were written, in order.
         gold: the reference atoms.
         tokens: as stored, the end of the generation left out.
@@ -40,6 +41,7 @@ class ReplaySource:
     """
 
     answer: CoveredAnswer
+    generation: int
     atoms: tuple[UnitRecord, ...]
     gold: tuple[str, ...]
     tokens: tuple[TokenRecord, ...]
@@ -81,11 +83,12 @@ class ReplaySources:
         self._endings = AtomEndings(reading.vocabulary, info.end_tokens)
         self._sets: dict[tuple[int, ...], str] = {}
 
-    def read(self, answer: CoveredAnswer) -> ReplaySource:
-        """Read one answer; its missing atoms are left out."""
-        stored = self._queries.tokens(answer.generation)
+    def read(self, answer: CoveredAnswer, branch: int | None = None) -> ReplaySource:
+        """Read one answer, or a branch of it by its generation; missing atoms are left out."""
+        generation = answer.generation if branch is None else branch
+        stored = self._queries.tokens(generation)
         tokens = [token for token in stored if token.record.end > token.record.start]
-        atoms = tuple(atom for atom in self._queries.units(answer.generation, "atom") if atom.byte_start is not None)
+        atoms = tuple(atom for atom in self._queries.units(generation, "atom") if atom.byte_start is not None)
         problem = answer.problem
         task = get_task(problem.task)
         editor = PrefixEditor(
@@ -95,7 +98,7 @@ class ReplaySources:
             self._reading.vocabulary,
         )
         gold = split_reference(task, problem.reference).atoms
-        return ReplaySource(answer, atoms, gold, tuple(token.record for token in tokens), editor)
+        return ReplaySource(answer, generation, atoms, gold, tuple(token.record for token in tokens), editor)
 
     def job(
         self, source: ReplaySource, prefix: ForcedPrefix, design: BranchDesign, number: int, *, whole: bool
@@ -106,29 +109,29 @@ class ReplaySources:
             source: the answer.
             prefix: what the branch begins with.
             design: what it is.
-            number: of the branch among those of the answer.
-            whole: up to the end of the answer; otherwise only the target is written.
+            number: of the branch among those that fork from the same text.
+            whole: up to the end of the answer, within the limit that the answer had; otherwise only the target is
+                written.
         """
         answer, target = source.answer, design.target
         problem = answer.problem
         gold: tuple[int, ...] = ()
-        limit = answer.max_tokens
+        room = SPARE_TOKENS
         if target < len(source.gold):
             text = source.gold[target]
             spare = source.editor.lead(target) if target < len(source.atoms) else 1
-            if not whole:
-                limit = spare + len(text.encode()) + SPARE_TOKENS
+            room += spare + len(text.encode())
             if self._can_try and target < len(source.atoms):
                 gold = self._gold(source, target)
         return BranchJob(
-            name=JobName(answer.problem_id, problem.task, problem.position, "branch", answer.generation, number),
+            name=JobName(answer.problem_id, problem.task, problem.position, "branch", source.generation, number),
             problem=problem,
             prompt=answer.prompt,
             prefix=prefix,
             stored=source.tokens,
             gold=gold,
             endings=self._ending_set(problem, target) if gold else "",
-            max_tokens=limit,
+            max_tokens=max(room, answer.max_tokens - len(prefix.ids)) if whole else room,
             whole=whole,
             sampling=answer_sampling(self._run.sampling, problem.content_id),
             reading=self._reading,

@@ -16,7 +16,7 @@ from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, St
 from salt_tui.runner.studies.plan import CoveredAnswer, Options, StudyPlan
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import SignalRecord
-from salt_tui.store.results import StoredStudy
+from salt_tui.store.results import EditedBranch, StoredStudy
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 from scoring.interventions import LOCAL_WINDOW
@@ -25,6 +25,12 @@ from tasks.draws import derive_seed, draw_distinct
 from tasks.registry import get_task
 
 ALL = "all"
+
+ANSWER = "answer"
+"""What a branch is edited from that is edited from no other branch."""
+
+LONGEST_NAME = 24
+"""Characters of a branch's name, so that a row of the tree has room for what was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +77,76 @@ def _jobs(setting: StudySetting) -> Sequence[Job]:
     """Return the edited branch and, before it, its target behind the unchanged text where that is not stored yet."""
     if not setting.options.get("answer"):
         return []  # a study that was interrupted has no further edits to compute
+    answer = _answer(setting)
+    stored = () if setting.work is None else tuple(setting.queries.edited_branches(setting.work))
+    name = _new_name(str(setting.options["name"]), stored)
+    forked = _forked_from(str(setting.options["from"]), answer, stored)
     sources = ReplaySources(setting.queries, setting.engine, setting.info, setting.reading, setting.run)
-    source = sources.read(_answer(setting))
+    source = sources.read(answer, forked)
     edits, target = _edits(source, setting.options)
-    stored = [] if setting.work is None else setting.queries.interventions(setting.work)
-    mine = [record for record in stored if record.answer == source.answer.generation]
-    number = len(mine)
+    number, replayed = _beside(setting, source.generation)
     jobs: list[Job] = []
     try:
-        if target < len(source.atoms) and not any(one.target == target and not one.edits for one in mine):
-            baseline = source.editor.before(target, {})
+        if target < min(len(source.atoms), len(source.gold)) and target not in replayed:
+            unchanged = source.editor.before(target, {})
             design = _design(source, target, {}, f"as it was, atom {target + 1}")
-            jobs.append(sources.job(source, baseline, design, number, whole=False))
+            jobs.append(sources.job(source, unchanged, design, number, whole=False))
             number += 1
         prefix = source.editor.before(target, edits) if target < len(source.atoms) else source.editor.through(edits)
     except EditError as error:
         raise UsageError(str(error)) from None
-    name = str(setting.options["name"]) or f"b{1 + sum(bool(one.edits) for one in stored)}"
     jobs.append(sources.job(source, prefix, _design(source, target, edits, name), number, whole=True))
     return jobs
+
+
+def _new_name(asked: str, stored: Sequence[EditedBranch]) -> str:
+    """Return what the branch is called; names are those of the whole run."""
+    taken = {branch.name for branch in stored}
+    if asked:
+        if why := why_no_branch_name(asked):
+            raise UsageError(f"--name {visible(asked, 40)}: {why}")
+        if asked in taken:
+            raise UsageError(f"--name {visible(asked, 40)}: the run has a branch of that name")
+        return asked
+    # Past the largest number in use, so that later branches have larger numbers.
+    numbers = [int(name[1:]) for name in taken if name[:1] == "b" and name[1:].isdecimal()]
+    return f"b{max([len(stored), *numbers], default=0) + 1}"
+
+
+def why_no_branch_name(name: str) -> str | None:
+    """Say why a branch cannot be called so; None where it can."""
+    if not name.strip() or name != name.strip():
+        return "a name begins and ends with a letter, a number or a sign"
+    if not name.isprintable():
+        return "a name has no line breaks and no control characters"
+    return f"a name has at most {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else None
+
+
+def _forked_from(name: str, answer: CoveredAnswer, stored: Sequence[EditedBranch]) -> int | None:
+    """Return the generation of the branch that an edit starts from; None for the answer itself."""
+    if not name:
+        return None
+    mine = [branch for branch in stored if branch.record.answer == answer.generation]
+    for branch in mine:
+        if branch.name == name:
+            return branch.record.generation
+    known = ", ".join(visible(branch.name) for branch in mine)
+    has = f"it has {known}" if known else "it has none yet"
+    raise UsageError(f"--from {visible(name, 40)}: the answer has no branch of that name; {has}")
+
+
+def _beside(setting: StudySetting, parent: int) -> tuple[int, set[int]]:
+    """Return the next number among the branches of a text, and the targets replayed behind it as it is."""
+    if setting.work is None:
+        return 0, set()
+    done = {
+        generation.id: generation.number
+        for generation in setting.queries.generations(setting.work, "branch")
+        if generation.parent == parent and generation.stop_reason is not None
+    }
+    records = setting.queries.interventions(setting.work)
+    replayed = {record.target for record in records if record.generation in done and not record.edits}
+    return max(done.values(), default=-1) + 1, replayed
 
 
 def _answer(setting: StudySetting) -> CoveredAnswer:
@@ -164,7 +221,7 @@ def _why_unchanged(edits: Mapping[int, str], fix: _Numbers, corrupt: _Numbers, r
 def _design(source: ReplaySource, target: int, edits: dict[int, str], name: str) -> BranchDesign:
     answer = source.replayable()
     before = answer.correct[:target]
-    after = [edits[index] == answer.gold[index] if index in edits else right for index, right in enumerate(before)]
+    after = [_is_right(answer, index, edits[index]) if index in edits else right for index, right in enumerate(before)]
     share, near = correct_shares(before, LOCAL_WINDOW)
     new_share, new_near = correct_shares(after, LOCAL_WINDOW)
     return BranchDesign(
@@ -183,10 +240,15 @@ def _design(source: ReplaySource, target: int, edits: dict[int, str], name: str)
 def _direction(answer: ReplayableAnswer, edits: dict[int, str]) -> Direction:
     if not edits:
         return "baseline"
-    made_right = [text == answer.gold[index] for index, text in edits.items() if index < len(answer.gold)]
+    made_right = [_is_right(answer, index, text) for index, text in edits.items()]
     if all(made_right) and not any(answer.correct[index] for index in edits):
         return "correction"
     return "corruption" if not any(made_right) and all(answer.correct[index] for index in edits) else "mixed"
+
+
+def _is_right(answer: ReplayableAnswer, index: int, text: str) -> bool:
+    """Say whether a text is the right atom; where the right answer has ended none is."""
+    return index < len(answer.gold) and text == answer.gold[index]
 
 
 def _signals(queries: Queries, study: StoredStudy, plan: StudyPlan) -> Iterator[Sequence[SignalRecord]]:
@@ -195,20 +257,17 @@ def _signals(queries: Queries, study: StoredStudy, plan: StudyPlan) -> Iterator[
 
 
 def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResult:
-    """List the branches: what was changed, and the target before and after."""
+    """List the branches, each behind what it forks from: what was changed, and the target before and after."""
     answers = {answer.generation: answer.problem for answer in queries.answers(study.work.run)}
-    records = queries.interventions(study.work)
-    before = {(one.answer, one.target): one.log_probability_reference for one in records if one.direction == "baseline"}
     rows: list[tuple[str | int | float | None, ...]] = []
-    for record in records:
-        if not record.edits:
-            continue
-        problem = answers[record.answer]
-        old, new = before.get((record.answer, record.target)), record.log_probability_reference
+    for branch in queries.edited_branches(study.work):
+        record, problem = branch.record, answers[branch.record.answer]
+        old, new = branch.unchanged_log_probability, record.log_probability_reference
         rows.append(
             (
-                record.variant,
+                branch.name,
                 f"{problem.task}:{problem.position + 1}",
+                branch.parent_name or ANSWER,
                 " ".join(f"{index + 1}={text}" for index, text in record.edits),
                 record.target + 1,
                 None if old is None else exp(old),
@@ -216,7 +275,7 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
                 None if record.outcome is None else int(record.outcome),
             )
         )
-    columns = ("branch", "answer", "edits", "target", "gold_before", "gold_after", "right")
+    columns = ("branch", "answer", "edited_from", "edits", "target", "gold_before", "gold_after", "right")
     note = "gold: the probability of the right atom at the target, before and after the edits."
     return StudyResult(columns, tuple(rows), (note,))
 
@@ -226,6 +285,7 @@ MANUAL = StudyKind(
     summary="Edits of single answers; each one is a branch of its own.",
     options=(
         StudyOption("answer", ("--answer",), "", "TASK:POSITION, counted from 1."),
+        StudyOption("from", ("--from",), "", "The branch to edit; default: the answer."),
         StudyOption("fix", ("--fix",), "", "Atoms to make right: numbers from 1, or all."),
         StudyOption("corrupt", ("--corrupt",), "", "Atoms to make wrong: numbers from 1, or all."),
         StudyOption("corrupt_random", ("--corrupt-random",), 0, "Right atoms before the target to make wrong, drawn."),

@@ -130,6 +130,7 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
         else:
             work = reused.work
             store.claim(work)
+            store.forget_unfinished(work)
             began = Place(database, work.title).read("environment", reused.record.environment, Environment.from_json)
             provenance = check_environment(store, work, began, provenance, allowed=True)
         return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
@@ -174,6 +175,8 @@ def prepare_study_resume(
         resolved,
     ):
         store.claim(work)
+        if kind.reused:
+            store.forget_unfinished(work)
         store.reopen_generations(work)
         heartbeat = Heartbeat(store, work)
         wanted_threads = environment.threads if threads is None else threads
