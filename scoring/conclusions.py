@@ -8,7 +8,7 @@ winner on pure noise in 77 to 90 % of data sets (300 simulated ones, eight tasks
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -156,6 +156,7 @@ def conclude(
     questions: int = 1,
     draws: int = DRAWS,
     same: Sequence[Sequence[str]] = (),
+    step: Callable[[], object] = lambda: None,
 ) -> Conclusion:
     """Return the alternatives that cannot be told apart from the best (multiple comparisons with the best).
 
@@ -176,6 +177,7 @@ def conclude(
         draws: number of resamples.
         same: groups of alternatives known not to differ in this metric, such as ``perplexity`` and
             ``log_perplexity`` in AUROC.  Alternatives that agree in every resample are found without this.
+        step: called before each alternative of each task is resampled; stops the work by raising.
 
     Raises:
         ValueError: for a metric that may not name a best alternative.
@@ -197,7 +199,7 @@ def conclude(
         if problem is not None or weights is None:
             tasks_left_out[task.task] = problem or NEVER_DRAWN
             continue
-        values = _measured(complete, names, metric, weights)
+        values = _measured(complete, names, metric, weights, step)
         means.append(values[0])
         drawn.append(values[1:])
         entered.append(task.task)
@@ -315,12 +317,16 @@ def why_not(task: Alternatives, metric: str) -> str | None:
     return None
 
 
-def _measured(task: Alternatives, names: Sequence[str], metric: str, weights: FloatArray) -> FloatArray:
+def _measured(
+    task: Alternatives, names: Sequence[str], metric: str, weights: FloatArray, step: Callable[[], object]
+) -> FloatArray:
     """Return the metric of every alternative, shape ``(1 + draws, alternatives)``; the first row is of all answers."""
     owner = np.unique(task.generation, return_inverse=True)[1].astype(np.int64)
     rows = np.concatenate([np.ones((1, weights.shape[1])), weights])
-    columns = [
-        resampled_metrics(
+    columns = []
+    for name in names:
+        step()
+        found = resampled_metrics(
             task.scores[name],
             task.correct,
             owner,
@@ -328,9 +334,8 @@ def _measured(task: Alternatives, names: Sequence[str], metric: str, weights: Fl
             probability=METRICS[metric].needs_probability,
             names=(metric,),
             fold=task.fold,
-        )[metric]
-        for name in names
-    ]
+        )
+        columns.append(found[metric])
     return np.column_stack(columns)
 
 

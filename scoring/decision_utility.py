@@ -35,6 +35,27 @@ def euro(units: ScoredUnits, utility: float) -> Value:
     return Value(((1.0 - utility) * trusted.right + utility * trusted.wrong_abstained) / best)
 
 
+def euro_curve(units: ScoredUnits, utilities: FloatArray) -> FloatArray:
+    """Return `euro` at many utilities of rightly abstaining, shape as given; NaN where it is undefined.
+
+    Raises:
+        ValueError: for confidences or utilities outside [0, 1].
+    """
+    units.require_probabilities()
+    if not bool(((utilities >= 0.0) & (utilities <= 1.0)).all()):
+        raise ValueError("the utility of rightly abstaining is in [0, 1]")
+    if not units.n:
+        return np.full(utilities.shape, np.nan)
+    below = np.searchsorted(units.values, utilities, side="right")
+    right = units.total_correct - np.concatenate(([0.0], units.correct_up_to))[below]
+    abstained = np.concatenate(([0.0], units.wrong_up_to))[below]
+    best = (1.0 - utilities) * units.total_correct + utilities * units.total_wrong
+    gained = (1.0 - utilities) * right + utilities * abstained
+    found = np.full(utilities.shape, np.nan)
+    np.divide(gained, best, out=found, where=best != 0.0)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class EuroAreas:
     """Mean EURO over a range of utilities, each in [0, 1], higher is better: (0, 1), (0, ⅓), [⅓, ⅔), [⅔, 1)."""

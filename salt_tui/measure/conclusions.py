@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,13 +24,16 @@ MAP_METRIC = "brier"
 """Better calibrated is concluded from Brier alone: noise and base rates win on binned errors."""
 
 
-def conclude_functions(columns: UnitColumns, functions: Sequence[str], draws: int) -> Conclusion:
+def conclude_functions(
+    columns: UnitColumns, functions: Sequence[str], draws: int, step: Callable[[], object] = lambda: None
+) -> Conclusion:
     """Return the confidence functions that cannot be told apart from the best one in AUROC.
 
     Args:
         columns: units of one granularity with these functions.
         functions: their names.
         draws: resamples.
+        step: called before each piece of work of some tenths of a second; stops it by raising.
     """
     return conclude(
         list(_functions(columns, functions)),
@@ -39,10 +42,17 @@ def conclude_functions(columns: UnitColumns, functions: Sequence[str], draws: in
         questions=QUESTIONS,
         draws=draws,
         same=SAME_ORDER,
+        step=step,
     )
 
 
-def conclude_maps(columns: UnitColumns, function: str, maps: Sequence[str], draws: int) -> Conclusion:
+def conclude_maps(
+    columns: UnitColumns,
+    function: str,
+    maps: Sequence[str],
+    draws: int,
+    step: Callable[[], object] = lambda: None,
+) -> Conclusion:
     """Return the calibration maps, raw scores among them, that cannot be told apart from the best one in Brier.
 
     Args:
@@ -50,13 +60,15 @@ def conclude_maps(columns: UnitColumns, function: str, maps: Sequence[str], draw
         function: a confidence function that is a probability.
         maps: their names, `RAW` among them.
         draws: resamples; maps are not fitted again in them.
+        step: called before each piece of work of some tenths of a second; stops it by raising.
     """
     return conclude(
-        list(_maps(columns, function, maps)),
+        list(_maps(columns, function, maps, step)),
         MAP_METRIC,
         _generator(columns.kind, "map"),
         questions=QUESTIONS,
         draws=draws,
+        step=step,
     )
 
 
@@ -89,8 +101,11 @@ def _functions(columns: UnitColumns, functions: Sequence[str]) -> Iterator[Alter
         yield Alternatives(task, units.correct, units.generation, scores)
 
 
-def _maps(columns: UnitColumns, function: str, maps: Sequence[str]) -> Iterator[Alternatives]:
+def _maps(
+    columns: UnitColumns, function: str, maps: Sequence[str], step: Callable[[], object]
+) -> Iterator[Alternatives]:
     for task in columns.task_names:
+        step()
         raw = raw_scores(columns, task_units(columns, task), function)
         mapped = {name: calibrated_scores(raw, function, name).confidence for name in dict.fromkeys((RAW, *maps))}
         scores = {name: values for name, values in mapped.items() if values is not None}

@@ -25,12 +25,12 @@ from scoring.analyses_confidence import ConfidenceDensities, confidence_densitie
 from scoring.calibration_error import BINS, Bins, equal_width_bins
 from scoring.contrasts import FEWEST_ANSWERS, FEWEST_UNITS
 from scoring.correctness import TaskMean, mean_over_tasks
-from scoring.decision_utility import euro
+from scoring.decision_utility import euro_curve
 from scoring.ranking import risk_coverage
 from scoring.rate_intervals import Rate, rate
 from scoring.scored_units import ScoredUnits
 from scoring.signals import confidence_entry
-from scoring.value import NO_UNITS, NOT_A_PROBABILITY, Value
+from scoring.value import NO_UNITS, NOT_A_PROBABILITY
 from scoring.yardsticks import base_rate_units, oracle_units
 
 METRICS = ("accuracy", "ece", "brier", "auroc")
@@ -284,6 +284,29 @@ def map_scores(columns: UnitColumns, function: str, calibrator: str) -> dict[str
     }
 
 
+def view_values(scores: Mapping[str, TaskScores], task: str | None, part: Part = WHOLE) -> dict[str, TaskMean]:
+    """Return the metrics of `METRICS` as a row of the report has them: of one task, or the mean over tasks.
+
+    Args:
+        scores: from `map_scores`.
+        task: None for all.
+        part: of the units; it has no units of some tasks at all, which are then no part of its means.
+    """
+    chosen = _chosen(scores, task, part)
+    measured = {
+        name: measure(found, METRICS) for name, found in chosen.items() if part.mask is None or found.correct.size
+    }
+    return {metric: mean_over_tasks({name: found[metric] for name, found in measured.items()}) for metric in METRICS}
+
+
+def _chosen(scores: Mapping[str, TaskScores], task: str | None, part: Part) -> dict[str, TaskScores]:
+    return {
+        name: found if part.mask is None else found.part(part.mask)
+        for name, found in scores.items()
+        if task in (None, name)
+    }
+
+
 def confidence_view(
     columns: UnitColumns,
     choice: ViewChoice,
@@ -304,20 +327,15 @@ def confidence_view(
     if choice.bins < 1:
         raise ValueError(f"bins is at least 1, not {choice.bins}")
     by_task = map_scores(columns, choice.function, choice.calibrator) if scores is None else scores
-    chosen = {
-        task: found if part.mask is None else found.part(part.mask)
-        for task, found in by_task.items()
-        if choice.task in (None, task)
-    }
+    chosen = _chosen(by_task, choice.task, part)
     present = {task: found for task, found in chosen.items() if found.correct.size}
     fitted = {task: found for task, found in present.items() if found.confidence is not None}
     shown = fitted or present
     left_out = {task: NO_UNITS for task in chosen if task not in present}
     left_out |= {task: found.reason or NO_UNITS for task, found in present.items() if task not in shown}
     rows, confidence, correct = _pooled(shown)
-    generation = columns.generation[rows]
-    measured = _measured(chosen, part)
-    values = {name: mean_over_tasks({task: found[name] for task, found in measured.items()}) for name in METRICS}
+    generation = _answer_codes(shown)
+    by_answer = np.bincount(generation)
     no_probability = _no_probability(choice, present)
     reason = None if rows.size else f"no {UNITS.get(choice.unit, choice.unit)} with a confidence"
     probabilities = None if no_probability or reason else ScoredUnits.from_columns(confidence, correct)
@@ -326,11 +344,11 @@ def confidence_view(
     return ConfidenceView(
         choice=choice,
         n=int(rows.size),
-        answers=int(np.unique(generation).size),
+        answers=int(np.count_nonzero(by_answer)),
         reason=reason,
         no_probability=no_probability,
         tasks_left_out=left_out,
-        values=values,
+        values=view_values(by_task, choice.task, part),
         rows=rows,
         confidence=confidence,
         correct=correct,
@@ -344,11 +362,6 @@ def confidence_view(
     )
 
 
-def _measured(chosen: Mapping[str, TaskScores], part: Part) -> dict[str, Mapping[str, Value]]:
-    """Return the metrics of every task; a slice has no units of some tasks at all, which are no part of its means."""
-    return {task: measure(found, METRICS) for task, found in chosen.items() if part.mask is None or found.correct.size}
-
-
 def _pooled(shown: Mapping[str, TaskScores]) -> tuple[IntArray, FloatArray, NDArray[np.bool_]]:
     """Return the units of all tasks; by calibrated values where there are any, else by the order of the scores."""
     found = list(shown.values())
@@ -360,6 +373,15 @@ def _pooled(shown: Mapping[str, TaskScores]) -> tuple[IntArray, FloatArray, NDAr
     )
 
 
+def _answer_codes(shown: Mapping[str, TaskScores]) -> IntArray:
+    """Return a code of the answer of each unit; there may be codes that none has."""
+    first, codes = 0, [np.zeros(0, dtype=np.int64)]
+    for scores in shown.values():
+        codes.append(scores.generation + first)
+        first += int(scores.generation.max()) + 1
+    return np.concatenate(codes)
+
+
 def _no_probability(choice: ViewChoice, present: Mapping[str, TaskScores]) -> str | None:
     if any(found.confidence is not None and found.probability for found in present.values()):
         return None
@@ -368,15 +390,14 @@ def _no_probability(choice: ViewChoice, present: Mapping[str, TaskScores]) -> st
 
 
 def _spoken(bins: Bins, confidence: FloatArray, correct: NDArray[np.bool_], generation: IntArray) -> BinSpoken | None:
-    answers, owner = np.unique(generation, return_inverse=True)
     for place in range(bins.counts.size - 1, -1, -1):
         if bins.counts[place] < FEWEST_UNITS:
             continue
         inside = confidence <= bins.upper[place]
         inside &= (confidence > bins.lower[place]) | (bins.lower[place] == 0.0)
-        units = np.bincount(owner[inside], minlength=answers.size)
+        units = np.bincount(generation[inside])
         if np.count_nonzero(units) >= FEWEST_ANSWERS:
-            right = np.bincount(owner[inside], weights=correct[inside], minlength=answers.size)
+            right = np.bincount(generation[inside], weights=correct[inside])
             return BinSpoken(place, rate(right, units))
     return None
 
@@ -389,10 +410,11 @@ def _risk_curve(units: ScoredUnits) -> RiskCurve:
 
 
 def _euro_curve(units: ScoredUnits) -> EuroCurve:
-    utilities = tuple(step / EURO_STEPS for step in range(EURO_STEPS + 1))
-    of_all, perfect = base_rate_units(units), oracle_units(units)
+    utilities = np.arange(EURO_STEPS + 1) / EURO_STEPS
 
     def at_each(scored: ScoredUnits) -> tuple[float | None, ...]:
-        return tuple(euro(scored, utility).value for utility in utilities)
+        return tuple(None if np.isnan(value) else value for value in euro_curve(scored, utilities).tolist())
 
-    return EuroCurve(utilities, at_each(units), at_each(of_all), at_each(perfect))
+    return EuroCurve(
+        tuple(utilities.tolist()), at_each(units), at_each(base_rate_units(units)), at_each(oracle_units(units))
+    )

@@ -213,8 +213,7 @@ def measure_findings(
     if not draws:
         return (right, *along), "", None
     atoms = columns["atom"]
-    said = sum(says.values()) / len(says) if says else None
-    share = mean_over_tasks({task: rates.tasks[task].counts.precision for task in says}).mean.value if says else None
+    said, share = stated_and_right(rates, says)
     found = Conclusions(
         functions=conclude_functions(atoms, tuple(atoms.confidences), draws),
         maps=conclude_maps(atoms, HEADLINE_FUNCTION, MAPS, draws),
@@ -231,6 +230,19 @@ def measure_findings(
     )
     unknown = undecided({"Which function ranks best": found.functions, "Which map is best": found.maps})
     return findings, unknown, found
+
+
+def stated_and_right(rates: Rates, says: Mapping[str, float]) -> tuple[float | None, float | None]:
+    """Return mean raw headline confidence and share of right atoms over the same tasks; None where no task has one.
+
+    Args:
+        rates: of the atoms.
+        says: mean raw headline function over atoms, per task.
+    """
+    if not says:
+        return None, None
+    right = mean_over_tasks({task: rates.tasks[task].counts.precision for task in says})
+    return sum(says.values()) / len(says), right.mean.value
 
 
 def _atoms_in(atoms: UnitColumns, tasks: Sequence[str]) -> int:

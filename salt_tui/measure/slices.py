@@ -76,6 +76,12 @@ def slice_parts(queries: Queries, run: int, columns: UnitColumns, name: str) -> 
     return _parts(_values(queries, run, columns, name), columns.status.size)
 
 
+def slice_names(queries: Queries, run: int) -> tuple[str, ...]:
+    """Return the columns by which units of every granularity can be sliced, as `slice_parts` takes them."""
+    own = dict.fromkeys(column for answer in queries.answers(run) for column, _ in answer.problem.slices)
+    return tuple(dict.fromkeys(("position", *_OF_COLUMNS, *_OF_ANSWERS, *own)))
+
+
 def _values(queries: Queries, run: int, columns: UnitColumns, name: str) -> Sequence[object]:
     if name in _OF_COLUMNS:
         return _OF_COLUMNS[name](columns)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from scoring.decision_utility import RISK_CUTS, Rewards, euro, euro_areas, expected_utility
+from scoring.decision_utility import RISK_CUTS, Rewards, euro, euro_areas, euro_curve, expected_utility
 from scoring.scored_units import ScoredUnits
 from scoring.value import NO_UNITS, ONE_CLASS, undefined
 from scoring.yardsticks import YARDSTICK_METRICS, yardsticks
@@ -147,3 +147,15 @@ def test_yardsticks_by_hand() -> None:
     assert found["nll"].base_rate.value == pytest.approx(-0.75 * np.log(0.75) - 0.25 * np.log(0.25))
     nothing = yardsticks(ScoredUnits.from_columns([], []))
     assert {value for entry in nothing.values() for value in (entry.oracle, entry.base_rate)} == {undefined(NO_UNITS)}
+
+
+@given(tables)
+def test_the_curve_is_euro_at_each_utility(table: list[tuple[float, bool]]) -> None:
+    units = _units(table)
+    utilities = np.array([0.0, 0.2, 0.5, table[0][0], 1.0])
+    expected = [euro(units, utility).value for utility in utilities]
+    found = euro_curve(units, utilities).tolist()
+    assert [None if np.isnan(value) else value for value in found] == expected
+    with pytest.raises(ValueError, match=r"in \[0, 1\]"):
+        euro_curve(units, np.array([1.1]))
+    assert np.isnan(euro_curve(ScoredUnits.from_columns([], []), utilities)).all()

@@ -1,0 +1,319 @@
+"""The confidence views of one run: its units are read once, maps fitted once, and every view is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from salt_tui.measure.conclusions import conclude_functions, conclude_maps
+from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice, confidence_view, map_scores, view_values
+from salt_tui.measure.course import CourseOfAnswers, course_of_answers, mean_confidences
+from salt_tui.measure.findings import Finding, function_finding, map_finding
+from salt_tui.measure.parts import PARTS, read_parts
+from salt_tui.measure.policies import Found, find_policy, units_for_policy
+from salt_tui.measure.rates import measure_rates
+from salt_tui.measure.rows import GRANULARITIES, MAPS, WHOLE, Part, RowChoice, measure_rows
+from salt_tui.measure.run_report import functions_of, stated_and_right
+from salt_tui.measure.slices import slice_names, slice_parts
+from salt_tui.measure.task_scores import RAW, TaskScores
+from salt_tui.store.queries import open_queries
+from salt_tui.store.records import UnitKind
+from salt_tui.store.results import UnitColumns
+from salt_tui.store.schema import UNIT_STATUSES
+from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
+from scoring.correctness import TaskMean
+from scoring.intervals import DRAWS, Interval
+from scoring.policy import Promise
+
+UNITS: tuple[str, ...] = (*GRANULARITIES, *PARTS)
+"""What can be looked at."""
+
+PROMISE = Promise(alpha=0.05, delta=0.1)
+"""What ``salt-tui policy RUN --risk .05 --confidence .9`` promises."""
+
+MOST_LISTED = 200
+"""Units of a bin that are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalNumbers:
+    """What one confidence function or signal is worth on the chosen units.
+
+    Attributes:
+        function: its name.
+        raw: numbers of the scores as they are, by the names of `confidence_view.METRICS`.
+        mapped: the same after the map.
+        interval: of raw AUROC; None while it is not measured.
+    """
+
+    function: str
+    raw: Mapping[str, TaskMean]
+    mapped: Mapping[str, TaskMean]
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """What the report concludes about a run's atoms.
+
+    Attributes:
+        functions: which confidence function ranks best; its ``best`` cannot be told apart.
+        maps: whether recalibrating helps, and by which map.
+    """
+
+    functions: Finding
+    maps: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class ListedUnit:
+    """One unit of a bin.
+
+    Attributes:
+        generation, task, position: of its answer; positions count from 0.
+        atom: index of the atom to look at: itself, the first of its line, or the first of the answer.
+        index: of the unit in its answer.
+        status: its verdict.
+        confidence: as its function gives it, or after the map.
+        text, reference: what was said and what is right, untrusted; None where there is none.
+    """
+
+    generation: int
+    task: str
+    position: int
+    atom: int
+    index: int
+    status: str
+    confidence: float
+    text: str | None
+    reference: str | None
+
+
+class RunViews:
+    """Reads and measures one run, as far as it has come when it is read.  Safe to be used by several threads.
+
+    Args:
+        database: the file.
+        run: its number.
+    """
+
+    def __init__(self, database: Path, run: int) -> None:
+        self.database = database
+        self.run = run
+        self.slice_names: tuple[str, ...] = ()
+        self.signals_read = False
+        self._columns: dict[str, UnitColumns] = {}
+        self._scores: dict[tuple[str, str, str], dict[str, TaskScores]] = {}
+        self._views: dict[ViewChoice, ConfidenceView] = {}
+        self._parts: dict[tuple[str, str], tuple[Part, ...]] = {}
+        self._intervals: dict[tuple[str, str, str | None, str | None], Mapping[str | None, Interval]] = {}
+        self._course: CourseOfAnswers | None = None
+        self._concluded: Concluded | None = None
+        self._policies: dict[str, Found] = {}
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def read(self, unit: str) -> UnitColumns:
+        """Read the units of one granularity with what every unit has, if they were not read before.
+
+        Raises:
+            StoreError: no such file or run.
+        """
+        if unit not in self._columns:
+            with open_queries(self.database) as queries, queries.snapshot():
+                if unit in PARTS:
+                    self._columns.update(read_parts(queries, self.run).columns)
+                else:
+                    self._columns[unit] = queries.unit_columns(self.run, cast(UnitKind, unit))
+                if not self.slice_names:
+                    self.slice_names = slice_names(queries, self.run)
+        return self._columns[unit]
+
+    def read_signals(self) -> None:
+        """Read what else says how sure the units are; those of stored tokens take longest."""
+        for unit in GRANULARITIES:
+            columns = self.read(unit)
+            with open_queries(self.database) as queries, queries.snapshot():
+                names = functions_of(queries, self.run, unit)
+                found = queries.unit_columns(self.run, unit, names)
+            # A run that goes on may have more answers by now; what was measured is of those that were read first.
+            if found.generation.size == columns.generation.size:
+                self._columns[unit] = found
+        self.signals_read = True
+
+    def functions(self, unit: str) -> tuple[str, ...]:
+        """Return the confidence functions and signals of the units that were read."""
+        return tuple(self._columns[unit].confidences) if unit in self._columns else tuple(CONFIDENCE_FUNCTIONS)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks with an answer that counts."""
+        return self._columns["atom"].task_names if "atom" in self._columns else ()
+
+    def parts(self, unit: str, column: str) -> tuple[Part, ...]:
+        """Return the slices of the units by a column.
+
+        Raises:
+            StoreError: no such file or run.
+            UsageError: these units have no such column.
+        """
+        known = self._parts.get((unit, column))
+        if known is None:
+            with open_queries(self.database) as queries, queries.snapshot():
+                known = slice_parts(queries, self.run, self.read(unit), column)
+            self._parts[unit, column] = known
+        return known
+
+    # --- measuring ----------------------------------------------------------------------------------------------
+
+    def known_view(self, choice: ViewChoice) -> ConfidenceView | None:
+        """Return a view that was measured before; None where it was not."""
+        return self._views.get(choice)
+
+    def view(self, choice: ViewChoice) -> ConfidenceView:
+        """Measure a view, or return it as it was measured before.
+
+        Raises:
+            StoreError, UsageError: as `read` and `parts`.
+            ValueError: as `confidence_view`.
+        """
+        known = self._views.get(choice)
+        if known is None:
+            columns = self.read(choice.unit)
+            scores = self.scores(choice.unit, choice.function, choice.calibrator)
+            known = self._views[choice] = confidence_view(columns, choice, self._part(choice), scores)
+        return known
+
+    def scores(self, unit: str, function: str, calibrator: str) -> dict[str, TaskScores]:
+        """Return the scores of a function after a map, by task."""
+        key = unit, function, calibrator
+        if key not in self._scores:
+            self._scores[key] = map_scores(self.read(unit), function, calibrator)
+        return self._scores[key]
+
+    def _part(self, choice: ViewChoice) -> Part:
+        if choice.slice is None:
+            return WHOLE
+        return next(part for part in self.parts(choice.unit, choice.slice) if part.label == choice.part)
+
+    def signal_numbers(self, choice: ViewChoice, function: str, after: str) -> SignalNumbers:
+        """Measure one signal on the chosen units, without an interval unless it is known already.
+
+        Args:
+            choice: the units.
+            function: the signal.
+            after: the map for the numbers after calibration.
+        """
+        part = self._part(choice)
+        raw = view_values(self.scores(choice.unit, function, RAW), choice.task, part)
+        mapped = view_values(self.scores(choice.unit, function, after), choice.task, part)
+        known = self._intervals.get((choice.unit, function, choice.slice, choice.part), {})
+        return SignalNumbers(function, raw, mapped, known.get(choice.task))
+
+    def measure_interval(self, choice: ViewChoice, function: str) -> None:
+        """Measure the intervals of raw AUROC, those of the report, of the chosen part for all tasks and for each."""
+        key = choice.unit, function, choice.slice, choice.part
+        if key in self._intervals:
+            return
+        wanted = RowChoice({function: (RAW,)}, ("auroc",), DRAWS, ("auroc",))
+        (row,) = measure_rows(self.read(choice.unit), wanted, (self._part(choice),))
+        found: dict[str | None, Interval] = {None: row.intervals["auroc"]} if "auroc" in row.intervals else {}
+        for task, cell in row.tasks.items():
+            if "auroc" in cell.intervals:
+                found[task] = cell.intervals["auroc"]
+        self._intervals[key] = found
+
+    def course(self) -> CourseOfAnswers:
+        """Return how atoms change along an answer."""
+        if self._course is None:
+            self._course = course_of_answers(self.read("atom"))
+        return self._course
+
+    def concluded(self) -> Concluded | None:
+        """Return what the report concludes, None while that is not known."""
+        return self._concluded
+
+    def conclude(self, step: Callable[[], object]) -> Concluded:
+        """Conclude as the head of the report does, once all signals were read.
+
+        Args:
+            step: called before each piece of work of some tenths of a second; stops it by raising.
+        """
+        if self._concluded is None:
+            atoms = self.read("atom")
+            functions = conclude_functions(atoms, tuple(atoms.confidences), DRAWS, step)
+            maps = conclude_maps(atoms, HEADLINE_FUNCTION, MAPS, DRAWS, step)
+            said, right = stated_and_right(measure_rates(atoms), mean_confidences(atoms))
+            self._concluded = Concluded(function_finding(functions), map_finding(maps, said, right))
+        return self._concluded
+
+    def policy(self, unit: str) -> Found:
+        """Return the policy that keeps `PROMISE` about units of one granularity, or why nothing can be promised."""
+        if unit not in self._policies:
+            self._policies[unit] = find_policy(units_for_policy(self.read(unit)), (PROMISE,))
+        return self._policies[unit]
+
+    def known_policy(self, unit: str) -> Found | None:
+        """Return the policy about units of one granularity if it was looked for already."""
+        return self._policies.get(unit)
+
+    # --- the units behind a bin ---------------------------------------------------------------------------------
+
+    def listed(self, view: ConfidenceView, place: int) -> tuple[ListedUnit, ...]:
+        """Return the first `MOST_LISTED` units of a bin: those that are not right, surest first, then the others.
+
+        Args:
+            view: of this run.
+            place: of the bin.
+
+        Raises:
+            StoreError: the file cannot be read any more.
+        """
+        columns, unit = self.read(view.choice.unit), view.choice.unit
+        rows = view.bin_rows(place)
+        right = columns.status[rows] == UNIT_STATUSES.index("correct")
+        rows = rows[np.argsort(right, kind="stable")][:MOST_LISTED]
+        stated = dict(zip(view.rows.tolist(), view.confidence.tolist(), strict=True))
+        found = []
+        with open_queries(self.database) as queries, queries.snapshot():
+            for row in rows.tolist():
+                generation, index = int(columns.generation[row]), int(columns.index[row])
+                record = None if unit in PARTS else queries.unit(generation, cast(UnitKind, unit), index)
+                found.append(
+                    ListedUnit(
+                        generation=generation,
+                        task=columns.task_names[columns.task[row]],
+                        position=int(columns.position[row]),
+                        atom=self._first_atom(unit, generation, index),
+                        index=index,
+                        status=UNIT_STATUSES[columns.status[row]],
+                        confidence=stated[row],
+                        text=None if record is None else record.text,
+                        reference=None if record is None else record.reference,
+                    )
+                )
+        return tuple(found)
+
+    def _first_atom(self, unit: str, generation: int, index: int) -> int:
+        if unit == "atom":
+            return index
+        atoms = self.read("atom")
+        inside = atoms.generation == generation
+        if unit == "line":
+            inside &= atoms.line == index
+        places = atoms.index[inside]
+        return int(places.min()) if places.size else 0
+
+
+def ordered_by_auroc(numbers: Sequence[SignalNumbers]) -> list[SignalNumbers]:
+    """Return the signals, the one with the highest AUROC first and those without one last."""
+
+    def key(found: SignalNumbers) -> float:
+        value = found.raw["auroc"].mean.value
+        return np.inf if value is None else -value
+
+    return sorted(numbers, key=key)
