@@ -282,13 +282,13 @@ class AnswerScreen(FramedScreen):
         self._open(session.state.map.answers[place.answer].generation, 0)
 
     def action_back(self) -> None:
-        """Leave the search, or go back to the atom on the map."""
+        """Leave the search, or go back to where the answer was opened, on the map to the atom."""
         if self.query_one("#search").display:
             self._leave_search()
             return
         if self._document is not None:
             self.desk.runs.answer = self._document.generation, self._document.atom_of(self._token) or 0
-        self.post_message(ShowScreen("live"))
+        self.post_message(ShowScreen(self.desk.runs.answer_from))
 
     def action_replay(self) -> None:
         """Change atoms of this answer and let the model go on."""

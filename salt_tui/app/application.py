@@ -258,6 +258,7 @@ class SaltApp(App[int]):
     def on_open_answer(self, message: OpenAnswer) -> None:
         """Show an answer of the run on the screen."""
         self.desk.runs.answer = message.generation, message.atom
+        self.desk.runs.answer_from = message.origin
         self.switch_mode("answer")
 
     def on_open_studies(self, message: OpenStudies) -> None:

@@ -1,4 +1,4 @@
-"""The window that exports runs: it asks for a file and stays open, with what was typed, until the file is there."""
+"""Windows that write files: they ask for a name and stay open, with what was typed, until the file is there."""
 
 from __future__ import annotations
 
@@ -19,34 +19,41 @@ from salt_tui.app.worker_failures import failures_told
 from salt_tui.visible_text import visible
 
 
-class ExportWindow(ModalScreen[str | None]):
-    """Closes with one line that says where the runs are, or with None.
+class FileWindow(ModalScreen[str | None]):
+    """Asks for a file and stays open, with what was typed, until it is there; closes with one line or with None.
+
+    A subclass says which files a name stands for and writes them.
 
     Args:
-        database: the file that holds the runs.
-        runs: their numbers; several are written to as many files, with the number of each in its name.
+        title: what is asked.
+        suggested: the name in the line.
+        hint: what endings there are.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", id="export.leave")]
 
-    def __init__(self, database: Path, runs: Sequence[int]) -> None:
+    def __init__(self, title: str, suggested: str, hint: str) -> None:
         super().__init__(classes="window")
-        self._database = database
-        self._runs = tuple(runs)
+        self._title = title
+        self._suggested = suggested
+        self._hint = hint
         self._may_replace = ""  # what stood in the line when it was said that a file is there
+
+    def targets(self, typed: str) -> Sequence[Path]:
+        """Return the files that a name stands for; raises as `named_file`, and ValueError for one that cannot be."""
+        return (named_file(typed),)
+
+    def write_files(self, targets: Sequence[Path], *, overwrite: bool) -> str:
+        """Write the files, in a thread, and return the line that says so."""
+        raise NotImplementedError
 
     def compose(self) -> ComposeResult:
         """Ask for the file."""
-        one = len(self._runs) == 1
-        what = f"run {self._runs[0]}" if one else f"{len(self._runs)} runs"
         with Vertical(classes="window-box"):
-            yield Static(f"Export {what} to", markup=False, classes="window-title")
-            yield Input(f"run-{self._runs[0]}.csv" if one else "run.csv", compact=True, id="line")
+            yield Static(visible(self._title), markup=False, classes="window-title")
+            yield Input(self._suggested, compact=True, id="line")
             yield Static(id="problem", markup=False, classes="wrong")
-            hint = "csv: atoms; jsonl: answers; db: a database"
-            if not one:
-                hint += f"; the files are named run-{self._runs[0]}.csv and so on"
-            yield Static(f"{hint}   enter accepts, escape leaves", markup=False, classes="window-keys")
+            yield Static(f"{visible(self._hint)}   enter accepts, escape leaves", markup=False, classes="window-keys")
 
     def on_mount(self) -> None:
         """Take no row for a problem while there is none."""
@@ -64,8 +71,8 @@ class ExportWindow(ModalScreen[str | None]):
             self._say("a file name is needed")
             return
         try:
-            targets = targets_of(typed, self._runs)
-            standing = [target for target in targets.values() if target.is_file()]
+            targets = self.targets(typed)
+            standing = [target for target in targets if target.is_file()]
         except (OSError, RuntimeError) as error:
             self._say(f"{typed}: {error}")
             return
@@ -80,17 +87,10 @@ class ExportWindow(ModalScreen[str | None]):
         self.write(targets, overwrite=bool(standing))
 
     @work(thread=True, exclusive=True, group="export", exit_on_error=False)
-    def write(self, targets: dict[int, Path], *, overwrite: bool) -> None:
+    def write(self, targets: Sequence[Path], *, overwrite: bool) -> None:
         """Write the files beside the screen."""
-        from salt_tui.exports.export import export_run
-
         with failures_told(self.app, self._say):
-            for run, target in targets.items():
-                export_run(self._database, run, target, overwrite=overwrite)
-            names = ", ".join(target.name for target in targets.values())
-            what = f"run {self._runs[0]} is" if len(self._runs) == 1 else f"{len(self._runs)} runs are"
-            folder = next(iter(targets.values())).parent
-            self.app.call_from_thread(self._close, f"{what} in {names} in {folder}")
+            self.app.call_from_thread(self._close, self.write_files(targets, overwrite=overwrite))
 
     def _close(self, line: str) -> None:
         if self.is_current:
@@ -106,8 +106,42 @@ class ExportWindow(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-def targets_of(typed: str, runs: Sequence[int]) -> dict[int, Path]:
-    """Return the file of every run: the one that was typed, or, for several, one with the run's number in its name.
+class ExportWindow(FileWindow):
+    """Exports runs.
+
+    Args:
+        database: the file that holds the runs.
+        runs: their numbers; several are written to as many files, with the number of each in its name.
+    """
+
+    def __init__(self, database: Path, runs: Sequence[int]) -> None:
+        one = len(runs) == 1
+        hint = "csv: atoms; jsonl: answers; db: a database"
+        super().__init__(
+            f"Export run {runs[0]} to" if one else f"Export {len(runs)} runs to",
+            f"run-{runs[0]}.csv" if one else "run.csv",
+            hint if one else f"{hint}; the files are named run-{runs[0]}.csv and so on",
+        )
+        self._database = database
+        self._runs = tuple(runs)
+
+    def targets(self, typed: str) -> Sequence[Path]:
+        """Return a file for every run."""
+        return tuple(targets_of(typed, self._runs).values())
+
+    def write_files(self, targets: Sequence[Path], *, overwrite: bool) -> str:
+        """Export the runs."""
+        from salt_tui.exports.export import export_run
+
+        for run, target in zip(self._runs, targets, strict=True):
+            export_run(self._database, run, target, overwrite=overwrite)
+        names = ", ".join(target.name for target in targets)
+        what = f"run {self._runs[0]} is" if len(self._runs) == 1 else f"{len(self._runs)} runs are"
+        return f"{what} in {names} in {targets[0].parent}"
+
+
+def named_file(typed: str) -> Path:
+    """Return the file that was typed.
 
     Raises:
         RuntimeError: the home folder is not known.
@@ -115,6 +149,17 @@ def targets_of(typed: str, runs: Sequence[int]) -> dict[int, Path]:
     """
     named = Path(typed).expanduser().absolute()
     os.fsencode(named)
+    return named
+
+
+def targets_of(typed: str, runs: Sequence[int]) -> dict[int, Path]:
+    """Return the file of every run: the one that was typed, or, for several, one with the run's number in its name.
+
+    Raises:
+        RuntimeError: the home folder is not known.
+        ValueError: a character that no file name can hold.
+    """
+    named = named_file(typed)
     if len(runs) == 1:
         return {runs[0]: named}
     return {run: named.with_name(f"{named.stem}-{run}{named.suffix}") for run in runs}

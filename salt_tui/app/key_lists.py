@@ -10,10 +10,10 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
-from salt_tui.app.export_window import ExportWindow
+from salt_tui.app.export_window import FileWindow
 from salt_tui.app.screens import SCREENS
 
-WINDOWS: tuple[type[DOMNode], ...] = (Question, LineOfInput, TextToRead, ExportWindow)
+WINDOWS: tuple[type[DOMNode], ...] = (Question, LineOfInput, TextToRead, FileWindow)
 
 PARTS = {"map": "Map", "tasks": "Tasks", "models": "Models", "app": "Everywhere"} | {
     name: entry.title for name, entry in SCREENS.items()

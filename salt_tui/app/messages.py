@@ -59,12 +59,19 @@ class OpenRun(Message):
 
 
 class OpenAnswer(Message):
-    """Show an answer of the run on the screen, from one of its atoms on."""
+    """Show an answer of the run on the screen, from one of its atoms on.
 
-    def __init__(self, generation: int, atom: int) -> None:
+    Attributes:
+        generation: number of the answer.
+        atom: index of the atom.
+        origin: name of the screen that escape leads back to.
+    """
+
+    def __init__(self, generation: int, atom: int, origin: str = "live") -> None:
         super().__init__()
         self.generation = generation
         self.atom = atom
+        self.origin = origin
 
 
 class OpenStudies(Message):

@@ -41,6 +41,7 @@ class OpenRuns:
         shown: the run on the screen, None while there is none.
         computed: the run that was computed here last, or is; None while there was none.
         answer: number of the answer to look at next, and one of its atoms; None once a screen has taken it.
+        answer_from: name of the screen that an answer was opened from.
         studied: number of the run whose studies are to be shown; None while none was asked for.
         interrupted: number of the run that was stopped because the app ends, None while there is none.
 
@@ -53,6 +54,7 @@ class OpenRuns:
         self.shown: RunSession | None = None
         self.computed: RunSession | None = None
         self.answer: tuple[int, int] | None = None
+        self.answer_from = "live"
         self.studied: int | None = None
         self.interrupted: int | None = None
         self._paused_for_suspension = False
