@@ -27,6 +27,7 @@ from salt_tui.commands.options import (
     JsonOption,
     ReportedArgument,
     ReportFormat,
+    UnitChoice,
     WorkArgument,
     names_in,
 )
@@ -311,6 +312,38 @@ def report(
     units, functions, calibrators = map(names_in, (unit, function, calibrator))
     selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full, analyses=analyses)
     return print_report(run, database, output.value, selection)
+
+
+@app.command()
+def plot(
+    kind: Annotated[str, typer.Argument(metavar="[KIND]", help="Which figure; --list names them.")] = "",
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN|RUN.K|latest …]", help="Of what; compare takes two runs.")
+    ] = None,
+    target: Annotated[Path | None, typer.Option("-o", help="FILE.png, FILE.svg or FILE.pdf.")] = None,
+    unit: Annotated[
+        UnitChoice, typer.Option("--unit", help="What is drawn, where there is a choice.")
+    ] = UnitChoice.ATOM,
+    function: Annotated[
+        str | None, typer.Option("--function", help="Confidence function; default: max_probability.")
+    ] = None,
+    calibrator: Annotated[str, typer.Option("--map", help="Calibration map; none: raw scores.")] = "none",
+    task: Annotated[str | None, typer.Option("--task", help="One task instead of all.")] = None,
+    positions: Annotated[str, typer.Option("--positions", help="Of activations: producing, or own.")] = "producing",
+    draws: Annotated[int, typer.Option("--draws", help="Bootstrap draws for 95 % intervals; 0: none.")] = 1000,
+    listed: Annotated[bool, typer.Option("--list", help="Name the kinds of figures.")] = False,
+    database: Database = None,
+) -> int:
+    """Draw a figure of a stored run or study into a file, ready for a paper."""
+    from salt_tui.commands.plot import list_figures, plot_figure
+    from salt_tui.figures.measured import FigureOptions
+
+    if listed or not kind:
+        return list_figures()
+    chosen = FigureOptions(unit=unit.value, calibrator=calibrator, task=task, positions=positions, draws=draws)
+    if function is not None:
+        chosen = replace(chosen, function=function)
+    return plot_figure(kind, runs or (), database, target, chosen)
 
 
 @app.command()

@@ -1,0 +1,110 @@
+"""The registry of figures: a new kind is a line here and a function that turns what was measured into a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from salt_tui.figures.course_figures import draw_position, draw_prior
+from salt_tui.figures.drawing import Drawing
+from salt_tui.figures.errors import FigureError, UnknownFigureError
+from salt_tui.figures.function_figure import draw_functions
+from salt_tui.figures.heatmap_figure import draw_heatmap
+from salt_tui.figures.measured import FigureOptions, Measured
+from salt_tui.figures.rendering import ENDINGS, render, require_matplotlib
+from salt_tui.store.placing import complete_file, standing
+from salt_tui.visible_text import visible
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """One kind of figure.
+
+    Attributes:
+        name: on the command line.
+        title: what it shows, in a few words.
+        subject: what it is drawn from: ``run``, ``two runs`` or a kind of study.
+        paper: the published figure that it follows; empty where there is none.
+        draw: measures and says how it is drawn.
+    """
+
+    name: str
+    title: str
+    subject: str
+    paper: str
+    draw: Callable[[Measured], Drawing]
+
+
+FIGURES: dict[str, FigureKind] = {
+    kind.name: kind
+    for kind in (
+        FigureKind("position", "correctness and calibration along the answer", "run", "SALT 2, 29", draw_position),
+        FigureKind("prior", "correctness by the share of right atoms before", "run", "SALT 3, 22", draw_prior),
+        FigureKind("functions", "every confidence function by AUROC, ECE, Brier", "run", "SALT 7", draw_functions),
+        FigureKind("heatmap", "answers × atoms: verdict and confidence", "run", "", draw_heatmap),
+    )
+}
+"""By name, in the order of lists."""
+
+USUAL = FigureOptions()
+
+
+def find_figure(name: str) -> FigureKind:
+    """Return the kind of a name.
+
+    Raises:
+        UnknownFigureError: there is none.
+    """
+    if name not in FIGURES:
+        raise UnknownFigureError(name, FIGURES, f"no figure {visible(name)!r}; there are {', '.join(FIGURES)}")
+    return FIGURES[name]
+
+
+def save_figure(
+    kind: str, database: Path, run: str | Sequence[str], target: Path, options: FigureOptions = USUAL
+) -> None:
+    """Draw a figure into a file, which is complete or not there; one that stands there is replaced.
+
+    The same stored run gives the same bytes.
+
+    Args:
+        kind: a name of `FIGURES`.
+        database: the file of the run.
+        run: ``N``, ``N.K`` or ``latest``; two runs to compare, or several studies to measure together.
+        target: ends in ``.png``, ``.svg`` or ``.pdf``.
+        options: what it is about.
+
+    Raises:
+        FigureError: unknown kind or ending, no such folder, matplotlib is missing, or nothing can be drawn; says why.
+        StoreError: no such file or run.
+        UsageError: what is to be measured cannot be.
+    """
+    chosen = find_figure(kind)
+    ending = _checked_ending(target)
+    require_matplotlib()
+    drawing = chosen.draw(Measured(database, (run,) if isinstance(run, str) else tuple(run), options))
+    content = render(drawing, ending)
+    try:
+        with complete_file(target, ("empty", "file"), database=False) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        raise FigureError(f"{visible(str(target))} cannot be written: {error.strerror or error}") from error
+
+
+def _checked_ending(target: Path) -> str:
+    """Return the format that a file's name asks for; refuses early what could not be written after minutes."""
+    shown = visible(str(target))
+    ending = target.suffix.lower().removeprefix(".")
+    if ending not in ENDINGS:
+        wanted = ", ".join(f".{one}" for one in ENDINGS)
+        raise FigureError(f"-o {shown}: a figure's file ends in {wanted}")
+    folder = target.parent
+    try:
+        if standing(folder) != "folder":
+            raise FigureError(f"-o {shown}: there is no folder {visible(str(folder))}")
+        if standing(target) in ("folder", "special"):
+            raise FigureError(f"-o {shown}: it is no file")
+    except OSError as error:
+        raise FigureError(f"-o {shown}: {error.strerror or error}") from error
+    return ending
