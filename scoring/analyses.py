@@ -140,7 +140,8 @@ ANALYSES: dict[str, Analysis] = {
             "what does reasoning, or another change, do?",
             compare_runs,
             "second − first on the same problems, mean over tasks, interval ± t·se over problems; p by swapping the "
-            "two runs of each problem; problems needed = n·(2.80·se/|D|)²",
+            "two runs of each problem; problems needed = n·(2.80·se/|D|)²; a task is clear where its interval at "
+            "1 − .05/tasks leaves 0 out",
             "fewer than six problems that differ: no p; a mean of 0 has no relative change",
             "SALT figures 6, 38 to 40; swap test and problems needed: our reading",
         ),

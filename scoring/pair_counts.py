@@ -6,6 +6,8 @@ product of matrices; no library offers that.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from scoring.scored_units import FloatArray, IntArray
@@ -18,7 +20,70 @@ MOST_PAIRED_GENERATIONS = 250
 """
 
 BATCH_CELLS = 4_000_000
-"""Draws times units held in memory at a time beyond that."""
+"""Draws, or generations, times units held in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """The pairs of a right and a wrong unit, by the generations that hold them.
+
+    Attributes:
+        ordered: pairs in which the right unit is surer, a tie is half, by the generation of the right and of the wrong
+            unit, shape ``(generations, generations)``.
+        rights, wrongs: units of each generation, shape ``(generations,)``.
+    """
+
+    ordered: FloatArray
+    rights: FloatArray
+    wrongs: FloatArray
+
+    def counted(self, draws: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return rightly ordered pairs, right units and wrong units of each resample, shape ``(draws,)``."""
+        ordered: FloatArray = ((draws @ self.ordered) * draws).sum(axis=1)
+        return ordered, draws @ self.rights, draws @ self.wrongs
+
+    def auroc(self, draws: FloatArray) -> FloatArray:
+        """Return the macro AUROC of each resample, NaN without a pair; ``draws`` as in `auroc_in_draws`."""
+        ordered, rights, wrongs = self.counted(draws)
+        return _area(ordered, rights * wrongs)
+
+
+def pair_table(confidence: FloatArray, right: FloatArray, generation: IntArray, generations: int) -> PairTable:
+    """Count the pairs once, for any number of resamples.
+
+    It takes units times generations steps: 25,000 units in 400 generations 0.2 s.  The arguments are those of
+    `auroc_in_draws`; ``generations`` is how many there are, with and without units.
+    """
+    order = np.argsort(confidence, kind="stable")
+    scores, right, owner = confidence[order], right[order], generation[order]
+    starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1]))) if scores.size else order
+    ordered = np.zeros((generations, generations))
+    below = np.zeros(generations)
+    step = max(1, BATCH_CELLS // max(generations, 1))
+    first = 0
+    while first < starts.size:
+        # As many ties as have room for a row each; the units of a tie stay together.
+        last = min(first + step, starts.size)
+        begin, end = starts[first], starts[last] if last < starts.size else scores.size
+        tie = np.repeat(np.arange(last - first), np.diff(np.append(starts[first:last], end)))
+        wrongs = np.zeros((last - first, generations))
+        np.add.at(wrongs, (tie, owner[begin:end]), 1.0 - right[begin:end])
+        surer_than = np.cumsum(wrongs, axis=0)
+        passed = surer_than[-1].copy()
+        surer_than += below - 0.5 * wrongs
+        below += passed
+        rows = np.flatnonzero(right[begin:end])
+        rows = rows[np.argsort(owner[begin:end][rows], kind="stable")]
+        if rows.size:
+            held = owner[begin:end][rows]
+            heads = np.flatnonzero(np.concatenate(([True], held[1:] != held[:-1])))
+            ordered[held[heads]] += np.add.reduceat(surer_than[tie[rows]], heads, axis=0)
+        first = last
+    return PairTable(
+        ordered,
+        np.bincount(owner, weights=right, minlength=generations).astype(np.float64),
+        np.bincount(owner, weights=1.0 - right, minlength=generations).astype(np.float64),
+    )
 
 
 def auroc_in_draws(
@@ -33,7 +98,10 @@ def auroc_in_draws(
         draws: how often each generation counts in each resample, shape ``(draws, generations)``.
         fold: of each unit, shape ``(n,)``; only pairs inside a fold count then.  None: all pairs count.
     """
-    ordered, pairs = pairs_in_draws(confidence, right, generation, draws, fold)
+    return _area(*pairs_in_draws(confidence, right, generation, draws, fold))
+
+
+def _area(ordered: FloatArray, pairs: FloatArray) -> FloatArray:
     area = np.full(pairs.shape, np.nan)
     np.divide(ordered, pairs, out=area, where=pairs > 0.0)
     return area
@@ -61,27 +129,12 @@ def _counted(
     if not confidence.size:
         nothing = np.zeros(draws.shape[0])
         return nothing, nothing, nothing
+    if draws.shape[1] <= MOST_PAIRED_GENERATIONS and confidence.size * draws.shape[1] <= LARGEST_PAIR_TABLE:
+        return pair_table(confidence, right, owner, draws.shape[1]).counted(draws)
     order = np.argsort(confidence, kind="stable")
     scores, right, owner = confidence[order], right[order], owner[order]
     starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1])))
-    if draws.shape[1] <= MOST_PAIRED_GENERATIONS and scores.size * draws.shape[1] <= LARGEST_PAIR_TABLE:
-        return _by_pairs(right, owner, starts, draws)
     return _by_draws(right, owner, starts, draws)
-
-
-def _by_pairs(
-    right: FloatArray, owner: IntArray, starts: IntArray, draws: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Count from the pairs of every two generations."""
-    count = draws.shape[1]
-    tie = np.zeros(right.size, dtype=np.int64)
-    tie[starts[1:]] = 1
-    place = np.cumsum(tie) * count + owner
-    rights = np.bincount(place, weights=right, minlength=starts.size * count).reshape(starts.size, count)
-    wrongs = np.bincount(place, weights=1.0 - right, minlength=starts.size * count).reshape(starts.size, count)
-    pairs = rights.T @ (np.cumsum(wrongs, axis=0) - 0.5 * wrongs)
-    ordered: FloatArray = ((draws @ pairs) * draws).sum(axis=1)
-    return ordered, draws @ rights.sum(axis=0), draws @ wrongs.sum(axis=0)
 
 
 def _by_draws(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from salt_tui.measure.answer_pairs import AnsweredIn, AnswerPair, pair_answers
 from salt_tui.measure.draws import generator_of
 from salt_tui.measure.header import RunHeader, planned_tasks, run_header
 from salt_tui.store.queries import Queries, open_queries
@@ -21,7 +21,7 @@ from salt_tui.visible_text import visible
 from scoring.confidence import HEADLINE_FUNCTION
 from scoring.labels import CONFIDENCE_STATUSES
 from scoring.metrics import METRICS
-from scoring.paired_runs import COMPARED, RATES, PairedMetric, PairedTask, RunOnTask, compare_runs
+from scoring.paired_runs import COMPARED, RATES, PairedMetric, PairedTask, RunOnTask, metrics_one_by_one
 from scoring.signals import confidence_entry
 from scoring.signed_rank import SignedRankTest, signed_rank_tests
 
@@ -73,6 +73,12 @@ class ChangedProblem:
     lost: int
     whole: str | None
 
+    @classmethod
+    def of(cls, pair: AnswerPair) -> ChangedProblem:
+        """Count what changed between the two answers to a problem."""
+        gained, lost = int(pair.gained.sum()), int(pair.lost.sum())
+        return cls(pair.task, pair.first.position, pair.second.position, gained, lost, pair.whole)
+
 
 @dataclass(frozen=True, slots=True)
 class ComparedRuns:
@@ -80,7 +86,7 @@ class ComparedRuns:
 
     Attributes:
         first, second: what shaped them.
-        differs: names of the settings that differ, as in the plan.
+        differs: names of the settings that differ, as in the plan, and ``statistics`` where these do.
         environment_differs: names of what differs in how they were computed.
         shared: problems that both answered.
         only_first, only_second: problems that only one of them answered.
@@ -106,6 +112,104 @@ class ComparedRuns:
         return tuple(next(iter(self.metrics.values())).tasks)
 
 
+@dataclass(frozen=True, slots=True)
+class RunPair:
+    """Two runs that were read, on the problems that both answered; nothing is measured yet.
+
+    Attributes:
+        first, second: the runs.
+        shared: the problems that both answered, in the order of the first run.
+        answers: to these problems, in the same order.
+    """
+
+    first: ReadRun
+    second: ReadRun
+    shared: tuple[Key, ...]
+    answers: tuple[AnswerPair, ...]
+
+    @property
+    def only(self) -> tuple[int, int]:
+        """How many answered problems only the first and only the second run holds."""
+        held = len(self.shared)
+        return len(self.first.answers) - held, len(self.second.answers) - held
+
+    @property
+    def headers(self) -> tuple[RunHeader, RunHeader]:
+        """What shaped the runs."""
+        return self.first.header, self.second.header
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """Names of the settings that differ, as in the plan, and ``statistics`` where these do."""
+        first, second = (json.loads(run.stored.record.plan) for run in (self.first, self.second))
+        of_tokens = () if self.first.statistics == self.second.statistics else ("statistics",)
+        return (*_plan_differences(first, second), *of_tokens)
+
+    @property
+    def environment_differs(self) -> tuple[str, ...]:
+        """Names of what differs in how they were computed."""
+        return _differences(*(json.loads(run.stored.record.environment) for run in (self.first, self.second)))
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The confidence functions, of those that were read, that are known in both runs."""
+        known = [run.known_functions for run in (self.first, self.second)]
+        return tuple(name for name in known[0] if name in known[1])
+
+    @property
+    def too_few(self) -> str | None:
+        """Why nothing can be said of the differences; None where there are enough shared problems."""
+        if len(self.shared) >= FEWEST_SHARED:
+            return None
+        first, second = self.first.name, self.second.name
+        only = self.only
+        return (
+            f"{first} and {second} share {len(self.shared)} answered problems ({only[0]} are only in the first,"
+            f" {only[1]} only in the second); {FEWEST_SHARED} are needed. Same tasks, difficulty and --seed give the"
+            " same problems"
+        )
+
+    def measured(self, function: str) -> Iterator[PairedMetric]:
+        """Yield the metrics of `COMPARED`, each as soon as it is there: 100,000 atoms take some seconds.
+
+        Raises:
+            UsageError: the runs share fewer than six problems.
+        """
+        if self.too_few is not None:
+            raise UsageError(self.too_few)
+        names = list(dict.fromkeys(pair.task for pair in self.answers))
+        paired = []
+        for task in names:
+            pairs = [pair for pair in self.answers if pair.task == task]
+            runs = (self.first, self.second)
+            paired.append(PairedTask(task, *(run.on_task(pairs, side, function) for side, run in enumerate(runs))))
+        probability = not confidence_entry(function).needs_calibration
+        without = next(
+            (f"no {function} in {name}" for name, run in self._sides() if function not in run.known_functions), None
+        )
+        yield from metrics_one_by_one(paired, generator_of("compare"), probability=probability, without=without)
+
+    def compared(self, function: str, metrics: Mapping[str, PairedMetric]) -> ComparedRuns:
+        """Put together what was measured."""
+        first, second = self.headers
+        only = self.only
+        return ComparedRuns(
+            first=first,
+            second=second,
+            differs=self.differs,
+            environment_differs=self.environment_differs,
+            shared=len(self.shared),
+            only_first=only[0],
+            only_second=only[1],
+            changed=tuple(ChangedProblem.of(pair) for pair in self.answers if pair.is_changed),
+            function=function,
+            metrics=metrics,
+        )
+
+    def _sides(self) -> tuple[tuple[str, ReadRun], ...]:
+        return ("A", self.first), ("B", self.second)
+
+
 def compare_two(first: RunName, second: RunName, function: str = HEADLINE_FUNCTION) -> ComparedRuns:
     """Compare two stored runs on the problems that both answered, matched by content.
 
@@ -118,35 +222,28 @@ def compare_two(first: RunName, second: RunName, function: str = HEADLINE_FUNCTI
         StoreError: no such file or run.
         UsageError: both are the same run, or they share fewer than six problems; says how many.
     """
-    one, other = _read(first, function), _read(second, function)
+    pair = read_pair(first, second, (function,))
+    return pair.compared(function, {metric.name: metric for metric in pair.measured(function)})
+
+
+def read_pair(first: RunName, second: RunName, functions: Sequence[str] = (HEADLINE_FUNCTION,)) -> RunPair:
+    """Read two stored runs; 100,000 atoms of each take a second.
+
+    Args:
+        first: a run.
+        second: another.
+        functions: the confidence functions to read.
+
+    Raises:
+        StoreError: no such file or run.
+        UsageError: both are the same run.
+    """
+    one, other = _read(first, functions), _read(second, functions)
     if first.database.resolve() == second.database.resolve() and one.stored.run == other.stored.run:
         raise UsageError(f"run {one.stored.run} is compared with itself; name two runs")
-    shared = [key for key in one.positions if key in other.positions]
-    only = len(one.positions) - len(shared), len(other.positions) - len(shared)
-    if len(shared) < FEWEST_SHARED:
-        raise UsageError(
-            f"{first.run} and {second.run} share {len(shared)} answered problems ({only[0]} are only in the first,"
-            f" {only[1]} only in the second); {FEWEST_SHARED} are needed. Same tasks, difficulty and --seed give the"
-            " same problems"
-        )
-    entry = confidence_entry(function)
-    tasks = [task for task in one.columns.task_names if any(key[0] == task for key in shared)]
-    paired = [PairedTask(task, one.on_task(task, shared), other.on_task(task, shared)) for task in tasks]
-    metrics = compare_runs(paired, generator_of("compare"), probability=not entry.needs_calibration)
-    return ComparedRuns(
-        first=run_header(one.stored, first.database),
-        second=run_header(other.stored, second.database),
-        differs=_plan_differences(json.loads(one.stored.record.plan), json.loads(other.stored.record.plan)),
-        environment_differs=_differences(
-            json.loads(one.stored.record.environment), json.loads(other.stored.record.environment)
-        ),
-        shared=len(shared),
-        only_first=only[0],
-        only_second=only[1],
-        changed=tuple(_changed(one, other, shared)),
-        function=function,
-        metrics=metrics,
-    )
+    shared = tuple(key for key in one.answers if key in other.answers)
+    answers = tuple(pair_answers(key[0], one.answers[key], other.answers[key]) for key in shared)
+    return RunPair(one, other, shared, answers)
 
 
 def cell_tests(pairs: Sequence[ComparedRuns]) -> dict[str, SignedRankTest]:
@@ -164,27 +261,41 @@ def cell_tests(pairs: Sequence[ComparedRuns]) -> dict[str, SignedRankTest]:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadRun:
-    """A run with its atoms, the answered problems by content and where each stands."""
+class ReadRun:
+    """A run with its atoms, and the answered problems by content.
 
+    Attributes:
+        name: as it was named.
+        stored: its record.
+        header: what shaped it.
+        columns: its atoms, of the answers that count.
+        answers: by problem, in the order of the plan.
+    """
+
+    name: str
     stored: StoredRun
+    header: RunHeader
     columns: UnitColumns
-    positions: Mapping[Key, int]
-    function: str
+    answers: Mapping[Key, AnsweredIn]
 
-    def rows(self, key: Key) -> NDArray[np.int64]:
-        """Return the places of the atoms of a problem."""
-        task = self.columns.task_names.index(key[0])
-        return np.flatnonzero((self.columns.task == task) & (self.columns.position == self.positions[key]))
+    @property
+    def statistics(self) -> str:
+        """What the numbers of a token rest on."""
+        return self.stored.record.statistics
 
-    def on_task(self, task: str, shared: Sequence[Key]) -> RunOnTask:
+    @property
+    def known_functions(self) -> tuple[str, ...]:
+        """The confidence functions, of those that were read, that some atom has a value of."""
+        counted = _IN_CONFIDENCE[self.columns.status]
+        return tuple(name for name, column in self.columns.confidences.items() if not np.isnan(column[counted]).all())
+
+    def on_task(self, pairs: Sequence[AnswerPair], side: int, function: str) -> RunOnTask:
         """Return the counts and confidences of the shared problems of one task, in their order."""
-        keys = [key for key in shared if key[0] == task]
-        rows = [self.rows(key) for key in keys]
+        rows = [(pair.first, pair.second)[side].rows for pair in pairs]
         statuses = [self.columns.status[places] for places in rows]
-        places = np.concatenate([np.zeros(0, np.int64), *rows])
-        problem = np.repeat(np.arange(len(keys)), [part.size for part in rows])
-        oriented = confidence_entry(self.function).oriented(self.columns.confidences[self.function][places])
+        places = np.concatenate([np.zeros(0, np.int64), *(np.arange(part.start, part.stop) for part in rows)])
+        problem = np.repeat(np.arange(len(pairs)), [part.stop - part.start for part in rows])
+        oriented = confidence_entry(function).oriented(self.columns.confidences[function][places])
         status = self.columns.status[places]
         known = _IN_CONFIDENCE[status] & ~np.isnan(oriented)
         return RunOnTask(
@@ -197,44 +308,27 @@ class _ReadRun:
         )
 
 
-def _read(name: RunName, function: str) -> _ReadRun:
+def _read(name: RunName, functions: Sequence[str]) -> ReadRun:
     with open_queries(name.database) as queries, queries.snapshot():
         run = queries.find_run(name.run)
-        columns = queries.unit_columns(run, "atom", (function,))
-        return _ReadRun(queries.run_record(run), columns, _positions(queries, run, columns), function)
+        columns = queries.unit_columns(run, "atom", functions)
+        stored = queries.run_record(run)
+        return ReadRun(name.run, stored, run_header(stored, name.database), columns, _answers(queries, run, columns))
 
 
-def _positions(queries: Queries, run: int, columns: UnitColumns) -> dict[Key, int]:
-    """Return where each answered problem stands; the problem itself, not its number, is what two runs share."""
-    answered = set(zip(columns.task.tolist(), columns.position.tolist(), strict=True))
-    names = list(columns.task_names)
+def _answers(queries: Queries, run: int, columns: UnitColumns) -> dict[Key, AnsweredIn]:
+    """Return the answered problems; the problem itself, not its number, is what two runs share."""
+    # The atoms of an answer stand together.
+    generations, starts = np.unique(columns.generation, return_index=True)
+    ends = [*starts[1:].tolist(), columns.generation.size]
+    rows = dict(zip(generations.tolist(), map(slice, starts.tolist(), ends), strict=True))
     return {
-        (problem.task, problem.content_id): problem.position
-        for problem in (answer.problem for answer in queries.answers(run))
-        if problem.task in names and (names.index(problem.task), problem.position) in answered
+        (answer.problem.task, answer.problem.content_id): AnsweredIn.read(
+            columns, answer.problem.position, answer.generation, rows[answer.generation]
+        )
+        for answer in queries.answers(run)
+        if answer.generation is not None and answer.generation in rows
     }
-
-
-def _changed(one: _ReadRun, other: _ReadRun, shared: Sequence[Key]) -> Iterator[ChangedProblem]:
-    for key in shared:
-        first, second = (_right_by_index(run, run.rows(key)) for run in (one, other))
-        size = max(first.size, second.size)
-        before, after = (np.pad(column, (0, size - column.size)) for column in (first, second))
-        gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
-        whole = _wholly_right(one, one.rows(key)), _wholly_right(other, other.rows(key))
-        verdict = {(False, True): "gained", (True, False): "lost"}.get(whole)
-        if gained or lost or verdict:
-            yield ChangedProblem(key[0], one.positions[key], other.positions[key], gained, lost, verdict)
-
-
-def _right_by_index(run: _ReadRun, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    right = np.zeros(int(run.columns.index[rows].max(initial=-1)) + 1, dtype=np.bool_)
-    right[run.columns.index[rows]] = run.columns.status[rows] == _CORRECT
-    return right
-
-
-def _wholly_right(run: _ReadRun, rows: NDArray[np.int64]) -> bool:
-    return bool((run.columns.status[rows] == _CORRECT).all())
 
 
 def _plan_differences(*plans: Mapping[str, Any]) -> tuple[str, ...]:

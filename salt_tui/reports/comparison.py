@@ -120,7 +120,7 @@ def write_rows(comparison: Comparison, width: int) -> Iterator[str]:
     """Yield one line of CSV per pair, task and metric."""
     rows: list[list[Any]] = []
     heads = ["a", "b", "differs", "task", "metric", "a_value", "b_value", "difference", "low", "high", "p"]
-    heads += ["detectable", "problems_needed", "problems"]
+    heads += ["detectable", "problems_needed", "problems", "clear"]
     for pair in comparison.pairs:
         names = [pair.first.run, pair.second.run, " ".join(pair.differs)]
         for metric in pair.metrics.values():
@@ -128,7 +128,7 @@ def write_rows(comparison: Comparison, width: int) -> Iterator[str]:
                 low, high = ends(found.interval) or (None, None)
                 p = metric.p_value.value if not task else None
                 values = [found.first.value, found.second.value, found.difference.value, low, high, p]
-                needed = [found.detectable.value, found.problems_needed.value, found.problems]
+                needed = [found.detectable.value, found.problems_needed.value, found.problems, int(found.clear)]
                 rows.append([*names, task or _MEAN, NAMES[metric.name], *values, *needed])
     text = io.StringIO(newline="")
     write_csv(text, [heads, *rows])
@@ -174,10 +174,9 @@ def _changes(metric: PairedMetric, what: str) -> str:
     subject = f"{number(mean.first.value)} → {number(mean.second.value)} {what}"
     change = f"B − A {_signed(mean.difference.value)} {interval_text(mean.interval)}".rstrip()
     p = f", p {_p(metric.p_value.value)}" if metric.p_value.value is not None else f" ({metric.p_value.reason})"
-    low, high = mean.interval.low, mean.interval.high
     if mean.too_small:
         verdict = "too small to matter"
-    elif low is not None and high is not None and (low > 0 or high < 0):
+    elif mean.clear:
         verdict = "a difference"
     else:
         needed = mean.problems_needed.value
@@ -321,6 +320,7 @@ def _difference_data(
     data["interval"] = ends(found.interval)
     data["problems"] = found.problems
     data["too_small"] = found.too_small
+    data["clear"] = found.clear
     if tasks is not None:
         data["tasks"] = list(tasks)
     reasons = {name: value.reason for name, value in values.items() if value.reason is not None}

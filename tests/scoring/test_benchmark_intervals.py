@@ -24,12 +24,15 @@ def table(
     return confidence, correct, generator.integers(0, generations, units), draw_generations(generations, 25, generator)
 
 
-@pytest.mark.parametrize("largest", [pair_counts.LARGEST_PAIR_TABLE, 0])
+@pytest.mark.parametrize(
+    ("largest", "batch"), [(pair_counts.LARGEST_PAIR_TABLE, pair_counts.BATCH_CELLS), (0, 50), (10**6, 50)]
+)
 @pytest.mark.parametrize(("units", "generations"), [(200, 11), (40, 30), (3, 2), (1, 4)])
 def test_equals_metrics_of_the_drawn_units(
-    monkeypatch: pytest.MonkeyPatch, units: int, generations: int, largest: int
+    monkeypatch: pytest.MonkeyPatch, units: int, generations: int, largest: int, batch: int
 ) -> None:
     monkeypatch.setattr(pair_counts, "LARGEST_PAIR_TABLE", largest)
+    monkeypatch.setattr(pair_counts, "BATCH_CELLS", batch)
     confidence, correct, generation, draws = table(units, generations, units)
     found = resampled_metrics(confidence, correct, generation, draws)
     assert tuple(found) == RESAMPLED

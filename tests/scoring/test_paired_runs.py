@@ -10,12 +10,14 @@ import pytest
 from scoring.paired_runs import (
     BASE_IS_ZERO,
     COMPARED,
+    CONFIDENCE_METRICS,
     NO_DIFFERENCE,
     TOO_FEW_DIFFERING,
     PairedMetric,
     PairedTask,
     RunOnTask,
     compare_runs,
+    metrics_one_by_one,
 )
 from scoring.value import NO_SPREAD, NO_TASKS, NOT_A_PROBABILITY, ONE_CLASS
 from tests.scoring.measured import evaluate_metrics
@@ -170,3 +172,22 @@ def test_equal_runs_are_told_apart_in_one_of_twenty_and_a_better_one_is_seen(pro
     assert better.p_value.value is not None
     assert better.p_value.value < 0.01
     assert not better.exact
+
+
+def test_a_task_is_clear_after_correction_for_the_number_of_tasks() -> None:
+    # Seven of ten problems gain two units of ten: t = 4.58, past the 2.26 of one task, short of the 4.78 of 50.
+    changed = PairedTask("a", run([5] * 10, 10), run([7, 7, 7, 7, 7, 7, 7, 5, 5, 5], 10))
+    equal = [PairedTask(str(number), run([5, 6], 10), run([6, 5], 10)) for number in range(49)]
+    alone = compare_runs([changed], generator(), metrics=["precision"])["precision"]
+    assert alone.tasks["a"].clear
+    assert alone.mean.clear
+    among = compare_runs([changed, *equal], generator(), metrics=["precision"])["precision"]
+    assert (among.tasks["a"].interval.low or 0.0) > 0.0
+    assert not among.tasks["a"].clear
+
+
+def test_a_run_without_confidences_is_compared_in_its_shares_only() -> None:
+    tasks = [PairedTask("a", random_run(generator(), 8, 0.5), random_run(generator(2), 8, 0.5))]
+    found = {metric.name: metric for metric in metrics_one_by_one(tasks, generator(), without="no tokens in B")}
+    assert found["recall"] == compare_runs(tasks, generator())["recall"]
+    assert {found[name].mean.difference.reason for name in CONFIDENCE_METRICS} == {"no tokens in B"}
