@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from salt_tui.app.right_tokens import Candidate, RightToken, candidates, right_pieces, right_token, where_it_parts
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import ProblemRecord, UnitRecord
 from salt_tui.store.results import StoredToken
@@ -28,38 +28,6 @@ class Letter:
     text: str
     token: int
     atom: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A token that could have come.
-
-    Attributes:
-        text: its bytes, made visible.
-        probability: of it, in [0, 1].
-        said: whether it is the one that came.
-        right: whether the right answer goes on with it.
-    """
-
-    text: str
-    probability: float
-    said: bool
-    right: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RightToken:
-    """The likeliest token with which the right answer goes on.
-
-    Attributes:
-        rank: its place among all tokens, 1 for the likeliest; None where it is not among those that are stored.
-        probability: of it; None where it is not stored.
-        listed: how many are stored.
-    """
-
-    rank: int | None
-    probability: float | None
-    listed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +129,14 @@ class AnswerDocument:
         """Return the first token of an atom; None for one that was not said."""
         return self.atoms[atom].token_start
 
+    def fault_of(self, atom: int) -> int | None:
+        """Return the token of a wrong atom at which it parts from the right one, else its first; None without a token.
+
+        It is the last one where the atom ends too early.
+        """
+        parting, end = where_it_parts(self.atoms[atom], self.tokens), self.atoms[atom].token_end
+        return self.first_token_of(atom) if parting is None or end is None else min(parting.position, end - 1)
+
     def next_atom(self, token: int, step: int, *, wrong: bool = False) -> int | None:
         """Return the token at which the next (1) or previous (-1) atom begins, or the next that is not right."""
         here = self.atom_of(token)
@@ -194,58 +170,25 @@ class AnswerDocument:
 
     def candidates(self, number: int) -> tuple[Candidate, ...]:
         """Return the stored alternatives of a token, likeliest first, and behind them itself where it is not stored."""
-        token = self.tokens[number]
-        right = self._right_pieces(number)
-        found = [
-            Candidate(shown_bytes(piece), math.exp(log), piece == token.piece, _goes_on(piece, right))
-            for piece, log in zip(token.alternative_pieces, token.record.alternative_log_probabilities, strict=True)
-        ]
-        if not any(candidate.said for candidate in found):
-            probability = math.exp(token.record.log_probability)
-            found.append(Candidate(shown_bytes(token.piece), probability, True, _goes_on(token.piece, right)))
-        return tuple(found)
+        return candidates(self.tokens[number], self._right_pieces(number))
 
     def right_token(self, number: int) -> RightToken | None:
         """Return the likeliest token with which the right answer goes on; None where that cannot be said.
 
         That is so between atoms, behind a wrong beginning of an atom, and where nothing is right.
         """
-        if self._right_pieces(number) is None:
-            return None
-        token = self.tokens[number]
-        for rank, candidate in enumerate(self.candidates(number), start=1):
-            if candidate.right:
-                listed = rank <= len(token.alternative_pieces)
-                return RightToken(rank if listed else None, candidate.probability, len(token.alternative_pieces))
-        return RightToken(None, None, len(token.alternative_pieces))
+        pieces = self._right_pieces(number)
+        return None if pieces is None else right_token(self.tokens[number], pieces)
 
     def _right_pieces(self, number: int) -> tuple[bytes, bytes] | None:
-        """Return what stands in a token before its atom, and what of the right atom is still to come."""
         atom = self.atom_of(number)
-        if atom is None or self.atoms[atom].reference is None:
-            return None
-        record, token = self.atoms[atom], self.tokens[number].record
-        if record.byte_start is None or record.reference is None:
-            return None
-        right = record.reference.encode()
-        said = self.reply[record.byte_start : max(record.byte_start, token.start)]
-        if not right.startswith(said):
-            return None
-        before = self.reply[token.start : max(token.start, record.byte_start)]
-        return before, right[len(said) :]
-
-
-def _goes_on(piece: bytes, right: tuple[bytes, bytes] | None) -> bool:
-    """Return whether a token goes on with what is right: a part of it, or all of it and something behind it."""
-    if right is None or not piece.startswith(right[0]):
-        return False
-    said, wanted = piece[len(right[0]) :], right[1]
-    return bool(said) and (wanted.startswith(said) or (said.startswith(wanted) and not said[len(wanted) :].strip()))
-
-
-def shown_bytes(piece: bytes) -> str:
-    r"""Return the bytes of a token as visible text; what is no text as ``\x..``."""
-    return visible(piece.decode("utf-8", errors="backslashreplace"))
+        if atom is None:
+            # Behind an atom that ended too early stands a token in place of its rest.
+            ended = (unit for unit in self.atoms if unit.token_end == number and unit.status == "wrong")
+            unit = next(ended, None)
+            pieces = None if unit is None else right_pieces(unit, self.tokens, number)
+            return pieces if pieces is not None and pieces[1] else None
+        return right_pieces(self.atoms[atom], self.tokens, number)
 
 
 def raw_text(text: bytes) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 
-from salt_tui.app.answer_document import AnswerDocument, Candidate, shown_bytes
+from salt_tui.app.answer_document import AnswerDocument
 from salt_tui.app.atom_sentence import confidence_text
 from salt_tui.app.live_lines import HEIGHTS
+from salt_tui.app.right_tokens import Candidate, shown_bytes, where_it_parts
 from salt_tui.app.task_ranks import TaskRanks
 from salt_tui.app.text_rows import fit
 from salt_tui.store.records import UnitRecord
@@ -18,7 +19,7 @@ from scoring.confidence import CONFIDENCE_FUNCTIONS
 
 _BAR = "▇"
 _LEAST_BAR = "▏"
-_TEXT = 9
+_LONGEST_TEXT = 9
 SAID, RIGHT = "●", "✓"
 
 
@@ -31,8 +32,8 @@ def title_line(document: AnswerDocument, answers: int, width: int) -> str:
     name = f" {visible(document.problem.task, 24)} · answer {document.problem.position + 1}{of}"
     status = (document.status or "open").replace("_", " ")
     first = first_error(document)
-    where = f" · first error {first + 1}" if first is not None else ""
-    return fit(f"{name} · {status} · right {right}/{said} · asked {right}/{asked}{where}", width)
+    where = "" if first is None else f" · first error {first + 1}"
+    return fit(f"{name}{where} · right {right}/{said} · asked {right}/{asked} · {status}", width)
 
 
 def first_error(document: AnswerDocument) -> int | None:
@@ -41,7 +42,10 @@ def first_error(document: AnswerDocument) -> int | None:
 
 
 def token_lines(document: AnswerDocument, number: int, rows: int, width: int) -> list[str]:
-    """Say what a token is and what else could have come, likeliest first, in so many rows."""
+    """Say what a token is and what else could have come, likeliest first, in so many rows.
+
+    The last row is the likeliest right one where that would stand below it.
+    """
     if not document.tokens:
         return ["no token was said"]
     token = document.tokens[number]
@@ -54,46 +58,68 @@ def token_lines(document: AnswerDocument, number: int, rows: int, width: int) ->
         f"“{shown_bytes(token.piece)}” = {token.piece.hex(' ') or 'no bytes'}",
         f"entropy {entropy}",
     ]
-    candidates = document.candidates(number)
-    return [fit(line, width) for line in (*head, *(_bar_line(candidate, width) for candidate in candidates))][:rows]
+    candidates = list(document.candidates(number))
+    room = max(1, rows - len(head))
+    right = next((candidate for candidate in candidates[room:] if candidate.right), None)
+    if right is not None and not any(candidate.right for candidate in candidates[:room]):
+        candidates[room - 1] = right
+    shown = candidates[:room]
+    text = min(_LONGEST_TEXT, max((cell_len(_quoted(candidate.text)) for candidate in shown), default=1))
+    return [fit(line, width) for line in (*head, *(_bar_line(candidate, text, width) for candidate in shown))][:rows]
 
 
-def _bar_line(candidate: Candidate, width: int) -> str:
+def _bar_line(candidate: Candidate, cells: int, width: int) -> str:
     marks = f"{SAID if candidate.said else ' '}{RIGHT if candidate.right else ' '}"
-    room = max(1, width - _TEXT - 12)
+    room = max(1, width - cells - 12)
     full = round(candidate.probability * room)
     bar = _BAR * full or (_LEAST_BAR if candidate.probability > 0 else "")
-    text = set_cell_size(fit(candidate.text, _TEXT), _TEXT)
+    text = set_cell_size(fit(_quoted(candidate.text), cells), cells)
     return f"{text} {bar:<{room}} {confidence_text(candidate.probability):>6} {marks}"
 
 
+def _quoted(text: str) -> str:
+    """Put a text in quotation marks whose blanks would not be seen without them."""
+    return text if text and text == text.strip() else f"“{text}”"
+
+
 def atom_line(document: AnswerDocument, number: int, width: int) -> str:
-    """Say what the atom of a token is, and how near the model came to the right one."""
+    """Say what the atom of a token is, how near the model came to the right one, and what the two are."""
     atom = document.atom_of(number) if document.tokens else None
     right = document.right_token(number) if document.tokens else None
     if atom is None:
         return fit("between atoms", width)
     unit = document.atoms[atom]
-    words = f"atom {atom + 1}: {_verdict(unit)}"
+    parts = [f"atom {atom + 1} {'right' if unit.status == 'correct' else unit.status}"]
     if right is not None:
         if right.rank is None:
-            words += f"; the right token is not among the {right.listed} stored" if right.listed else ""
+            parts += [f"the right token is not among the {right.listed} stored"] if right.listed else []
         elif document.tokens[number].piece and document.candidates(number)[right.rank - 1].said:
-            words += "; this token goes on with what is right"
+            parts.append(_still_right(document, unit, number))
         else:
-            words += f"; the right token had {confidence_text(right.probability or 0.0)}, rank {right.rank}"
-    return fit(words, width)
+            parts.append(f"the right token had {confidence_text(right.probability or 0.0)}, rank {right.rank}")
+    return fit("; ".join((*parts, _said_and_right(unit))), width)
 
 
-def _verdict(unit: UnitRecord) -> str:
+def _still_right(document: AnswerDocument, unit: UnitRecord, number: int) -> str:
+    """Say that a token is right, and of the last one of an atom that ends too early what should have followed."""
+    parting = where_it_parts(unit, document.tokens)
+    if parting is None or unit.token_end is None or not parting.position == unit.token_end == number + 1:
+        return "this token goes on with what is right"
+    right = parting.right
+    if right.probability is None:
+        return f"it ends too early: what is right is not among the {right.listed} stored of the next token"
+    return f"it ends too early: the right next token had {confidence_text(right.probability)}, rank {right.rank}"
+
+
+def _said_and_right(unit: UnitRecord) -> str:
     said = "–" if unit.text is None else f"“{fit(visible(unit.text, 40), 20)}”"
     right = "–" if unit.reference is None else f"“{fit(visible(unit.reference, 40), 20)}”"
     return {
-        "correct": f"right, {said}",
-        "wrong": f"wrong, said {said}, right is {right}",
-        "redundant": f"redundant, said {said} behind the end",
-        "missing": f"missing, right is {right}",
-        "abstained": f"abstained, {said} instead of {right}",
+        "correct": f"said {said}",
+        "wrong": f"said {said}, right is {right}",
+        "redundant": f"said {said} behind the end",
+        "missing": f"right is {right}",
+        "abstained": f"said {said} instead of {right}",
     }[unit.status]
 
 

@@ -26,6 +26,7 @@ from salt_tui.app.reply_view import ReplyView
 from salt_tui.app.run_session import RunSession
 from salt_tui.app.scrubber import Scrubber, played_words
 from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.sized_panel import SizedPanel
 from salt_tui.app.task_ranks import TaskRanks
 from salt_tui.app.token_player import TokenPlayer
 from salt_tui.app.worker_failures import failures_told
@@ -97,7 +98,7 @@ class AnswerScreen(FramedScreen):
             with Vertical(id="said-panel", classes="panel"):
                 yield ReplyView(self.desk.look, id="reply")
                 yield Static(id="reference", markup=False)
-            yield Static(id="token", classes="panel", markup=False)
+            yield SizedPanel(id="token", classes="panel", markup=False)
         yield Static(id="atom-line", markup=False)
         yield Static(id="confidences", markup=False)
         yield Scrubber(id="course", markup=False)
@@ -151,7 +152,7 @@ class AnswerScreen(FramedScreen):
         self._document = document
         self._token = 0
         if document is not None and atom < len(document.atoms):
-            self._token = document.first_token_of(atom) or 0
+            self._token = document.fault_of(atom) or 0
         self._player = TokenPlayer(0 if document is None else len(document.tokens))
         self._show_document()
 
@@ -160,8 +161,12 @@ class AnswerScreen(FramedScreen):
         self._show_document()
 
     def on_resize(self) -> None:
-        """Cut the lines to the new width, once the panels have theirs."""
+        """Cut the lines to the new width."""
         self.call_after_refresh(self._draw)
+
+    def on_sized_panel_resized(self) -> None:
+        """Fill the panel of the token anew."""
+        self._draw()
 
     def _show_document(self) -> None:
         document, session = self._document, self._session
@@ -258,7 +263,9 @@ class AnswerScreen(FramedScreen):
             found = self._document.next_atom(self._token, step, wrong=True)
             if found is None:
                 self.say("no other atom on that side that is not right")
-            self._go_to(found)
+                return
+            atom = self._document.atom_of(found)
+            self._go_to(found if atom is None else self._document.fault_of(atom))
 
     def action_line(self, step: int) -> None:
         """Go to the line above or below."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from salt_tui.app.right_tokens import Parting
 from salt_tui.app.shade_scale import SHADE_SCALES
 from salt_tui.app.text_rows import fit
 from salt_tui.visible_text import visible
@@ -30,6 +31,7 @@ class DescribedUnit:
         function: name of the confidence function.
         value: by that function, None where it is undefined.
         surer_than: share of the units of the same task with strictly less confidence, None where unknown.
+        parting: where it parts from what is right, None where that is not known.
     """
 
     task: str
@@ -44,6 +46,7 @@ class DescribedUnit:
     function: str
     value: float | None
     surer_than: float | None
+    parting: Parting | None = None
 
 
 def heading(unit: DescribedUnit) -> str:
@@ -54,7 +57,7 @@ def heading(unit: DescribedUnit) -> str:
 
 
 def sentence(unit: DescribedUnit, rank: tuple[int, int] | None = None) -> str:
-    """Say the verdict, how sure the model was, and what it said; where words are cut, those come last.
+    """Say the verdict, what was said, how near the model came to what is right, and how sure it was.
 
     Args:
         unit: what is described.
@@ -62,17 +65,34 @@ def sentence(unit: DescribedUnit, rank: tuple[int, int] | None = None) -> str:
     """
     said, right = _quoted(unit.text), _quoted(unit.reference)
     what = {
-        "correct": f"Said {said}.",
-        "wrong": f"Said {said}, right is {right}.",
-        "redundant": f"Said {said}, where the answer should have ended.",
-        "missing": f"Nothing said, right is {right}.",
-        "abstained": f"Said {said} instead of {right}.",
+        "correct": f"said {said}",
+        "wrong": _wrong(said, right, unit.parting),
+        "redundant": f"said {said}, where the answer should have ended",
+        "missing": f"nothing said, right is {right}",
+        "abstained": f"said {said} instead of {right}",
     }[unit.status]
-    place = ""
+    verdict = _verdict(unit)
     if rank is not None:
         number, count = rank
-        place = f"no. {number} of the surest errors{', the last listed' if number == count else ''}: "
-    return f"{place}{_verdict(unit)}{_confidence(unit)}. {what}"
+        of_redundant = ", redundant" if unit.status == "redundant" else ""
+        verdict = f"no. {number} of the surest errors{', the last listed' if number == count else ''}{of_redundant}"
+    return " ".join(filter(None, (f"{verdict}: {what}.", _confidence(unit))))
+
+
+def _wrong(said: str, right: str, parting: Parting | None) -> str:
+    """Say what should have been said, and the probabilities where the two part."""
+    if parting is None or not parting.right.listed:
+        return f"said {said}, right is {right}"
+    probability, wanted = confidence_text(parting.probability), parting.right
+    if wanted.probability is None:
+        near = "not the likeliest" if wanted.listed == 1 else f"not among the {wanted.listed} likeliest"
+        if parting.whole:
+            return f"said {said} with {probability}, right is {right}, {near}"
+        return f"said {said}, right is {right}, {near} at {_quoted(parting.said)} ({probability})"
+    near = f"{confidence_text(wanted.probability)} (rank {wanted.rank})"
+    if parting.whole:
+        return f"said {said} with {probability}, right is {right} with {near}"
+    return f"said {said}, right is {right}: {_quoted(parting.said)} had {probability}, {_quoted(wanted.text)} {near}"
 
 
 def confidence_text(value: float) -> str:
@@ -104,8 +124,8 @@ def _confidence(unit: DescribedUnit) -> str:
     if unit.value is None:
         return ""
     direction = "" if CONFIDENCE_FUNCTIONS[unit.function].higher_is_confident else " (lower is surer)"
-    words = ["", f"{unit.function} {confidence_text(unit.value)}{direction}"]
+    words = [f"{unit.function} {confidence_text(unit.value)}{direction}"]
     if unit.surer_than is not None:
         # An atom that came after the last measurement can be surer than all that were measured, never than itself.
         words.append(f"surer than {min(99, int(unit.surer_than * 100))}% of its task")
-    return ", ".join(words)
+    return f"{', '.join(words)}."

@@ -12,6 +12,7 @@ from salt_tui.app.atom_sentence import DescribedUnit
 from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import Changes, LiveState
 from salt_tui.app.map_rows import Place
+from salt_tui.app.said import Said, read_said
 from salt_tui.commands.failures import describe_failure
 from salt_tui.engine.model_registry import usable_registry
 from salt_tui.engine.process import read_log_tail
@@ -28,7 +29,7 @@ from salt_tui.runner.resumption import prepare_resume
 from salt_tui.runner.stored_run import ReadingEnded, StoredRunReader
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries, open_queries
-from salt_tui.store.records import RESUMABLE, UnitKind, UnitRecord
+from salt_tui.store.records import RESUMABLE, UnitKind
 from salt_tui.store.results import StoredRun
 from salt_tui.store.unit_stream import AnswerUnits
 from scoring.labels import CONFIDENCE_STATUSES
@@ -69,7 +70,7 @@ class RunSession:
         self._failure_said: str | None = None
         self._measurement = RunningMeasurement(clock)
         self._queries: Queries | None = None
-        self._texts: tuple[tuple[int, str, int, int], UnitRecord | None] | None = None
+        self._last_said: tuple[tuple[int, str, int, int | Said], Said] | None = None
 
     @classmethod
     def begin(cls, request: RunRequest, database: Path) -> RunSession:
@@ -280,7 +281,7 @@ class RunSession:
         """Collect what there is to say about a unit; its texts come from the store when the answer is finished."""
         atom_map = self.state.map
         answer, cells = atom_map.answers[place.answer], atom_map.cells(place.answer)
-        text, reference = self._unit_texts(place)
+        said = self._said(place)
         line = cells.lines[place.unit]
         value = cells.value(place.unit, COLUMNS[atom_map.function])
         status = cells.status(place.unit)
@@ -292,31 +293,38 @@ class RunSession:
             index=place.unit,
             line=line,
             column=cells.lines[: place.unit].count(line),
-            text=text,
-            reference=reference,
+            text=said.text,
+            reference=said.reference,
             status=status,
             function=atom_map.function,
             value=value,
             surer_than=None
             if measured is None or value is None
             else measured.surer_than(answer.task, value, atom_map.function),
+            parting=said.parting,
         )
 
-    def _unit_texts(self, place: Place) -> tuple[str | None, str | None]:
+    def _said(self, place: Place) -> Said:
+        """Return what was said: of an answer that is being written from its events, and from the store what it has."""
         answer, cells = self.state.map.answers[place.answer], self.state.map.cells(place.answer)
+        told: Said | None = None
         if cells.texts is not None and place.unit < len(cells.texts):
-            return cells.texts[place.unit]
+            told = Said(*cells.texts[place.unit])
+            if place.unit == len(cells) - 1:
+                return told  # the newest may not be stored yet, and changes with every frame
         kind: UnitKind = "line" if self.state.map.kind == "line" else "atom"
-        key = (answer.generation, kind, place.unit, len(cells))
-        if self._texts is None or self._texts[0] != key:
+        key = (answer.generation, kind, place.unit, len(cells) if told is None else told)
+        if self._last_said is None or self._last_said[0] != key:
             try:
                 if self._queries is None:
                     self._queries = open_queries(self.database)
-                self._texts = key, self._queries.unit(answer.generation, kind, place.unit)
+                found = read_said(self._queries, answer.generation, kind, place.unit)
             except StoreError:
-                return None, None
-        unit = self._texts[1]
-        return (None, None) if unit is None else (unit.text, unit.reference)
+                return told or Said()
+            if told is not None and (found.text, found.reference) != (told.text, told.reference):
+                return told
+            self._last_said = key, found
+        return self._last_said[1]
 
     def engine_log(self) -> tuple[str, ...]:
         """Return the last lines that the child of this run printed; none for a stored run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 from salt_tui.store.errors import StoreError
 from salt_tui.store.reader import Reader
@@ -111,13 +112,21 @@ class GenerationQueries(Reader):
         found = self._place(f"generation {generation}")
         return next((unit_record(row, found) for row in rows), None)
 
-    def tokens(self, generation: int) -> list[StoredToken]:
-        """Return the tokens of a generation with their bytes, in order."""
+    def tokens(self, generation: int, within: range | None = None) -> list[StoredToken]:
+        """Return the tokens of a generation with their bytes, in order.
+
+        Args:
+            generation: its number.
+            within: the only positions that are wanted; None for all.
+        """
+        first, last = (0, sys.maxsize) if within is None else (within.start, within.stop - 1)
         place = self._place(f"generation {generation}")
         records = [
             token_record(row, place)
             for row in self._rows(
-                f"SELECT {TOKEN_COLUMNS} FROM token WHERE generation = ? ORDER BY position", (generation,)
+                f"SELECT {TOKEN_COLUMNS} FROM token WHERE generation = ? AND position BETWEEN ? AND ?"
+                " ORDER BY position",
+                (generation, first, last),
             )
         ]
         names = {record.id for record in records}.union(*(record.alternatives for record in records))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from salt_tui.app.answer_document import AnswerDocument, AtomSignal, RightToken, raw_text
+from salt_tui.app.answer_document import AnswerDocument, AtomSignal, raw_text
 from salt_tui.app.answer_lines import atom_line, confidence_lines, first_error, flow
 from salt_tui.app.problem_picture import picture
+from salt_tui.app.right_tokens import RightToken, where_it_parts
 from salt_tui.app.token_player import SPEEDS, TokenPlayer
 from salt_tui.store.records import ProblemRecord, TokenRecord, UnitRecord
 from salt_tui.store.results import StoredToken
@@ -80,6 +82,37 @@ def test_behind_a_wrong_beginning_nothing_is_right_any_more() -> None:
     assert found.right_token(1) is None
     assert "not among the 1 stored" in atom_line(found, 0, 200)
     assert found.prompt_text() == "not known"
+
+
+@pytest.mark.parametrize(
+    ("said", "pieces", "right", "position", "had"),
+    [
+        ("GAA", [b"GA", b"A"], "GAC", 1, "A"),
+        ("GAA", [b"GAA"], "GAC", 0, "GAA"),
+        ("18", [b"18"], "180", 1, " "),
+        ("180", [b"18", b"0"], "18", 1, "0"),
+    ],
+)
+def test_an_atom_parts_from_the_right_one_at_its_first_token_that_does_not_go_on_with_it(
+    said: str, pieces: list[bytes], right: str, position: int, had: str
+) -> None:
+    """Wrong inside, wrong as a whole, ended too early, ended too late."""
+    tokens, start = [], 0
+    for number, piece in enumerate([*pieces, b" "]):
+        tokens.append(token(number, start, piece, 0.75, (b"C", 0.2), (b"\n", 0.05)))
+        start += len(piece)
+    unit = UnitRecord("atom", 0, 0, said, right, "wrong", 0, len(pieces), 0, len(said), NONE)
+    found = where_it_parts(unit, tokens)
+    assert found is not None
+    assert (found.position, found.said) == (position, had)
+    assert found.probability == pytest.approx(0.75)
+    assert where_it_parts(replace(unit, status="redundant", reference=None), tokens) is None
+
+
+def test_an_error_is_opened_at_the_token_at_fault() -> None:
+    found = document()
+    assert (found.first_token_of(0), found.fault_of(0)) == (1, 2)
+    assert (found.fault_of(1), found.fault_of(2)) == (3, None)
 
 
 def test_steps_by_atom_by_error_and_by_line() -> None:

@@ -75,7 +75,7 @@ def test_a_stored_run_full_of_hostile_text(stored: Path, mode: DrawingMode) -> N
         await until(pilot, lambda: isinstance(app.screen, LiveScreen) and not shown(app).reading)  # type: ignore[union-attr]
         await pilot.press("home", "w", "o")
         await pilot.pause(0.7)
-        assert "Said“[/red][[1,2]\\x1b]0…”" in unwrapped(app)
+        assert "said“[/red][[1,2]\\x1b]0…”" in unwrapped(app)
         await pilot.press("t", "c", "g", "y", "e")
         await pilot.pause()
         app.screen.query_one(Input).value = f"/nowhere/{HOSTILE}.csv"
