@@ -16,7 +16,7 @@ from typer.main import get_command, get_group
 
 import salt_tui
 from salt_tui.cli_groups import db_app, models_app, print_help, tasks_app
-from salt_tui.cli_scores import scores_app
+from salt_tui.cli_scores import scores_app, signals_app
 from salt_tui.commands.failures import DONE, USAGE, report_failure
 from salt_tui.commands.options import (
     ComparisonFormat,
@@ -46,6 +46,8 @@ study_app = typer.Typer()
 app.add_typer(study_app, name="study", help="Further work on a stored run, such as more samples of each problem.")
 app.add_typer(db_app, name="db", help="Compare a file with itself; score stored replies again.")
 app.add_typer(models_app, name="models", help="The models of models.toml: what is there, and how to get the rest.")
+signals_app.callback(invoke_without_command=True)(print_help)
+app.add_typer(signals_app, name="signals", help="Scores of other programs as signals of a run.")
 app.add_typer(scores_app)
 
 

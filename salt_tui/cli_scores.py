@@ -18,6 +18,7 @@ from salt_tui.commands.options import (
 )
 
 scores_app = typer.Typer()
+signals_app = typer.Typer()
 
 
 @scores_app.command()
@@ -192,3 +193,46 @@ def policy(
         output=output,
         json_output=json_output,
     )
+
+
+@signals_app.command("add")
+def signals_add(
+    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
+    file: Annotated[Path, typer.Argument(help="CSV with task, position, kind, index, score; - is stdin.")],
+    name: Annotated[str, typer.Option("--name", help="What reports call it.")],
+    lower_is_confident: Annotated[
+        bool, typer.Option("--lower-is-confident", help="For uncertainties, such as perplexity.")
+    ] = False,
+    score_column: Annotated[str, typer.Option("--score-column", help="Its name.")] = "score",
+    unit: Annotated[
+        UnitChoice, typer.Option("--unit", help="What rows are about in a table without kind: atom, line, generation.")
+    ] = UnitChoice.ATOM,
+    database: Database = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Make another program's scores of a run's answers a signal of the run."""
+    from salt_tui.commands.signals import add_signals
+
+    return add_signals(
+        run,
+        database,
+        file,
+        name,
+        score=score_column,
+        unit=unit.value,
+        lower_is_confident=lower_is_confident,
+        json_output=json_output,
+    )
+
+
+@signals_app.command("remove")
+def signals_remove(
+    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],
+    name: Annotated[str, typer.Argument(help="Of the signal.")],
+    database: Database = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Take away a signal that was added."""
+    from salt_tui.commands.signals import remove_signals
+
+    return remove_signals(run, database, name, json_output=json_output)

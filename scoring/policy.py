@@ -48,17 +48,19 @@ class PolicyUnits:
         task: a number of its task, shape ``(n,)``.
         scores: per confidence function or signal its column as stored, shape ``(n,)``, NaN where it has no value:
             such units are never trusted.
+        lower_is_confident: those of them that are from elsewhere and whose lower values are more confident.
     """
 
     correct: NDArray[np.bool_]
     problem: IntArray
     task: IntArray
     scores: Mapping[str, FloatArray]
+    lower_is_confident: frozenset[str] = frozenset()
 
     def part(self, kept: NDArray[np.bool_]) -> PolicyUnits:
         """Return some of the units."""
         columns = {name: column[kept] for name, column in self.scores.items()}
-        return PolicyUnits(self.correct[kept], self.problem[kept], self.task[kept], columns)
+        return PolicyUnits(self.correct[kept], self.problem[kept], self.task[kept], columns, self.lower_is_confident)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +125,20 @@ class Scale:
         function: name of the confidence function or signal.
         map: name of the calibration map, `RAW` for none.
         fitted: the map, fitted on the choosing problems of all tasks; None for none.
+        rising: whether higher values of the function itself are more confident.
     """
 
     function: str
     map: str
     fitted: Fitted | None
+    rising: bool
 
     def values(self, column: FloatArray) -> FloatArray:
         """Return the values that are compared with thresholds, ``-inf`` where the function has none."""
         known = ~np.isnan(column)
         found = np.full(column.size, -np.inf)
         if self.fitted is None:
-            found[known] = confidence_entry(self.function).oriented(column[known])
+            found[known] = column[known] if self.rising else -column[known]
         else:
             found[known] = self.fitted.apply(column[known])
         return found
@@ -447,18 +451,18 @@ def _scale(choosing: PolicyUnits, name: str, method: str) -> Scale | None:
     known = ~np.isnan(column)
     if not known.any():
         return None
+    rising = confidence_entry(name, choosing.lower_is_confident).higher_is_confident
     if method == RAW:
-        return Scale(name, RAW, None)
-    rising = confidence_entry(name).higher_is_confident
+        return Scale(name, RAW, None, rising)
     fitted = calibrator(method).fit(column[known], choosing.correct[known], higher_is_confident=rising)
-    return None if isinstance(fitted, Unfitted) else Scale(name, method, fitted)
+    return None if isinstance(fitted, Unfitted) else Scale(name, method, fitted, rising)
 
 
 def _inner_values(choosing: PolicyUnits, name: str, method: str) -> FloatArray | None:
     """Return values of the choosing units, each by a map fitted on other choosing problems; None without a map."""
     column = choosing.scores[name]
     known = ~np.isnan(column)
-    entry = confidence_entry(name)
+    entry = confidence_entry(name, choosing.lower_is_confident)
     found = np.full(column.size, -np.inf)
     if not known.any():
         return None

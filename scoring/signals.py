@@ -7,6 +7,7 @@ reads both alike, by what `confidence_entry` returns.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from scoring.confidence import CONFIDENCE_FUNCTIONS, ConfidenceFunction
@@ -48,6 +49,7 @@ _OURS, _COMBINE = "our reading", "`salt-tui study combine`"
 _SECOND_MODEL = "`salt-tui study second-model`"
 _VERBALISED = "`salt-tui study verbalised`"
 _PROBE = "`salt-tui probe RUN --apply`"
+FOREIGN = "`salt-tui signals add`"
 _P_TRUE = "p(True) / (p(True) + p(False)) of the model's own label"
 _CONSISTENCY = "self-consistency, Wang et al. 2023"
 
@@ -181,14 +183,15 @@ SIGNALS: dict[str, Signal] = {
         ),
     )
 }
-"""Signals with a known meaning; any other one is a number of which more is more confident."""
+"""Signals with a known meaning; of any other one the store knows which direction is more confident."""
 
 
-def confidence_entry(name: str) -> ConfidenceFunction | Signal:
+def confidence_entry(name: str, lower_is_confident: Collection[str] = ()) -> ConfidenceFunction | Signal:
     """Return how a column of confidences is read.
 
     Args:
         name: a confidence function, or a signal as ``name`` or ``name@RUN.K``.
+        lower_is_confident: names, written alike, of the signals from elsewhere whose lower values are more confident.
 
     Returns:
         The entry of the registry; for a signal that nobody described, one with an open range that needs calibration.
@@ -197,4 +200,7 @@ def confidence_entry(name: str) -> ConfidenceFunction | Signal:
         return CONFIDENCE_FUNCTIONS[name]
     plain = name.partition("@")[0]
     known = SIGNALS.get(plain)
-    return known or Signal(plain, "a number from elsewhere", True, -math.inf, math.inf, True, "signals", "somebody")
+    if known is not None:
+        return known
+    rising = name not in lower_is_confident
+    return Signal(plain, "a number from elsewhere", rising, -math.inf, math.inf, True, "elsewhere", FOREIGN)

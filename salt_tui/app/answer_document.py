@@ -231,7 +231,8 @@ def _signals(queries: Queries, run: int, generation: int, of_task: Set[int]) -> 
         wanted = generation if signal.is_of_tokens else None
         rows = queries.signals(run, signal.shown, "atom", wanted)
         values = {row.index: row.value for row in rows if row.generation == generation}
-        sign = 1.0 if confidence_entry(signal.shown).higher_is_confident else -1.0
+        lower = (signal.shown,) if signal.lower_is_confident else ()
+        sign = 1.0 if confidence_entry(signal.shown, lower).higher_is_confident else -1.0
         ordered = sorted(sign * row.value for row in rows if row.value is not None and row.generation in of_task)
         ranks = {
             index: (1 + len(ordered) - bisect_right(ordered, sign * value), len(ordered))

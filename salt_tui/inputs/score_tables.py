@@ -184,6 +184,7 @@ def read_columns(
     *,
     texts: Collection[str] = (),
     numeric: Collection[str] = (),
+    most_rows: int | None = None,
 ) -> TextColumns:
     """Read the named columns of a CSV file with a header line; blank lines are passed over.
 
@@ -194,10 +195,11 @@ def read_columns(
         one_of: columns of which at least one must be there; all that are there are read.
         texts: which of them are read as texts.
         numeric: which of them are read as numbers; one may be both.
+        most_rows: reading stops behind so many; None for no limit.
 
     Raises:
-        UsageError: no such file, no header, a column that is missing or named twice, or a row with more or fewer
-            cells than the header; names file and line.
+        UsageError: no such file, no header, a column that is missing or named twice, a row with more or fewer
+            cells than the header, or more rows than wanted; names file and line.
     """
     # A field larger than the csv module's limit is an unclosed quote or no CSV, and its error is reported.
     reader = csv.reader(text_lines(file, newline=""), strict=True)
@@ -221,6 +223,8 @@ def read_columns(
             elif cells:
                 if header is not None and len(cells) != len(header):
                     raise UsageError(f"{file}:{start}: {len(cells)} cells, but the header has {len(header)}")
+                if len(lines) == most_rows:
+                    raise UsageError(f"{file}:{start}: more than {most_rows:,} rows; nothing after this one was read")
                 lines.append(start)
                 for place, taker in takers:
                     taker.take(cells[place].strip())

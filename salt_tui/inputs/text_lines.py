@@ -15,6 +15,9 @@ from salt_tui.usage_error import UsageError
 LONGEST_LINE = 64 * 1024**2
 """Characters of a line; a longer one is no row of a table, and would be held in memory whole."""
 
+STDIN = Path("-")
+"""The name under which standard input is read."""
+
 _GZIP = b"\x1f\x8b"
 
 
@@ -41,7 +44,7 @@ def text_lines(file: Path, *, newline: str) -> Iterator[str]:
     A file is taken for gzip by its first two bytes, whatever its name.
 
     Args:
-        file: plain or compressed with gzip.
+        file: plain or compressed with gzip; `STDIN` for standard input.
         newline: as in `open`: ``"\n"`` ends lines there alone, ``""`` at every line end; nothing is translated.
 
     Raises:
@@ -62,7 +65,7 @@ def text_lines(file: Path, *, newline: str) -> Iterator[str]:
 
 @contextmanager
 def _opened(file: Path, newline: str) -> Iterator[TextIO]:
-    with file.open("rb") as raw:
+    with open(0, "rb", closefd=False) if file == STDIN else file.open("rb") as raw:
         compressed = raw.peek(2)[:2] == _GZIP
         with gzip.GzipFile(fileobj=raw) if compressed else raw as binary:
             yield io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)

@@ -97,7 +97,10 @@ def _generator(kind: str, question: str) -> np.random.Generator:
 def _functions(columns: UnitColumns, functions: Sequence[str]) -> Iterator[Alternatives]:
     for task in columns.task_names:
         units = task_units(columns, task)
-        scores = {name: confidence_entry(name).oriented(columns.confidences[name][units.rows]) for name in functions}
+        scores = {
+            name: confidence_entry(name, columns.lower_is_confident).oriented(columns.confidences[name][units.rows])
+            for name in functions
+        }
         yield Alternatives(task, units.correct, units.generation, scores)
 
 
@@ -107,6 +110,6 @@ def _maps(
     for task in columns.task_names:
         step()
         raw = raw_scores(columns, task_units(columns, task), function)
-        mapped = {name: calibrated_scores(raw, function, name).confidence for name in dict.fromkeys((RAW, *maps))}
+        mapped = {name: calibrated_scores(raw, name).confidence for name in dict.fromkeys((RAW, *maps))}
         scores = {name: values for name, values in mapped.items() if values is not None}
         yield Alternatives(task, raw.correct, raw.generation, scores)

@@ -77,6 +77,7 @@ def units_for_policy(columns: UnitColumns) -> PolicyUnits:
         problem=columns.generation[kept],
         task=columns.task[kept],
         scores={name: column[kept] for name, column in columns.confidences.items()},
+        lower_is_confident=columns.lower_is_confident,
     )
 
 
@@ -101,6 +102,7 @@ def policy_text(saved: SavedPolicy) -> str:
         "kind": KIND,
         "format": FORMAT,
         "function": scale.function,
+        "lower_is_confident": not scale.rising,
         "map": None if scale.fitted is None else map_record(scale.fitted),
         "thresholds": [None if value == -np.inf else value for value in saved.thresholds],
         "decisions": saved.names,
@@ -147,4 +149,8 @@ def _saved(record: Mapping[str, Any]) -> SavedPolicy:
         raise ValueError("one threshold, or two of which the first is the higher")
     stored = record["map"]
     fitted = None if stored is None else map_from_record(stored)
-    return SavedPolicy(Scale(str(record["function"]), RAW if fitted is None else fitted.method, fitted), thresholds)
+    lower = record["lower_is_confident"]
+    if not isinstance(lower, bool) or (fitted is not None and fitted.higher_is_confident is lower):
+        raise ValueError("lower_is_confident is true or false, as the map says")
+    method = RAW if fitted is None else fitted.method
+    return SavedPolicy(Scale(str(record["function"]), method, fitted, rising=not lower), thresholds)

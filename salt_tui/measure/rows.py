@@ -169,7 +169,7 @@ def _rows_of_function(
     ]
     rows = []
     for name in choice.maps[function]:
-        mapped = {task: calibrated_scores(scores, function, name) for task, scores in raw.items()}
+        mapped = {task: calibrated_scores(scores, name) for task, scores in raw.items()}
         for part, raw_cells in zip(parts, known, strict=True):
             cells = raw_cells
             if name != RAW:

@@ -166,6 +166,7 @@ def _only(columns: UnitColumns, task: str) -> UnitColumns:
         line=columns.line[here],
         status=columns.status[here],
         confidences={name: values[here] for name, values in columns.confidences.items()},
+        lower_is_confident=columns.lower_is_confident,
     )
 
 

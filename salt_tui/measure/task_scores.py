@@ -65,6 +65,7 @@ class TaskScores:
         fold: whose map gave each value, where `ranking` is comparable inside folds only; None else.
         reason: why there is no confidence.
         notes: what the fits of the map had to say.
+        rising: whether higher values of the function itself are more confident; `ranking` has the other sign else.
     """
 
     rows: IntArray
@@ -76,6 +77,7 @@ class TaskScores:
     fold: IntArray | None = None
     reason: str | None = None
     notes: tuple[str, ...] = ()
+    rising: bool = True
 
     def part(self, mask: NDArray[np.bool_]) -> TaskScores:
         """Return the units of a mask over the columns of the run."""
@@ -109,7 +111,7 @@ def task_units(columns: UnitColumns, task: str) -> TaskUnits:
 
 def raw_scores(columns: UnitColumns, units: TaskUnits, function: str) -> TaskScores:
     """Return the scores of a confidence function as they are, oriented; units where it is undefined are left out."""
-    entry = confidence_entry(function)
+    entry = confidence_entry(function, columns.lower_is_confident)
     scores = entry.oriented(columns.confidences[function][units.rows])
     known = ~np.isnan(scores)
     scores = scores[known]
@@ -120,15 +122,15 @@ def raw_scores(columns: UnitColumns, units: TaskUnits, function: str) -> TaskSco
         scores,
         scores,
         probability=not entry.needs_calibration,
+        rising=entry.higher_is_confident,
     )
 
 
-def calibrated_scores(raw: TaskScores, function: str, name: str) -> TaskScores:
+def calibrated_scores(raw: TaskScores, name: str) -> TaskScores:
     """Return the scores after a calibration map, each unit by a map fitted on other answers.
 
     Args:
-        raw: from `raw_scores` of this function.
-        function: name of the confidence function.
+        raw: from `raw_scores`.
         name: of the map, or `RAW`.
 
     Raises:
@@ -136,13 +138,12 @@ def calibrated_scores(raw: TaskScores, function: str, name: str) -> TaskScores:
     """
     if name == RAW:
         return raw
-    rising = confidence_entry(function).higher_is_confident
     chosen = calibrator(name)
     if chosen.needs_probability and not raw.probability:
         # Entropies may happen to lie in [0, 1]; whether a task has a value must not hang on that.
         return replace(raw, confidence=None, probability=True, reason=f"{name} needs scores in [0, 1]")
-    scores = raw.ranking if rising else -raw.ranking
-    fitted = cross_fit(chosen, scores, raw.correct, raw.generation, higher_is_confident=rising)
+    scores = raw.ranking if raw.rising else -raw.ranking
+    fitted = cross_fit(chosen, scores, raw.correct, raw.generation, higher_is_confident=raw.rising)
     if isinstance(fitted, Unfitted):
         return replace(raw, confidence=None, probability=True, reason=fitted.reason)
     if fitted.strictly_rising:

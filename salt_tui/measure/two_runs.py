@@ -295,7 +295,8 @@ class ReadRun:
         statuses = [self.columns.status[places] for places in rows]
         places = np.concatenate([np.zeros(0, np.int64), *(np.arange(part.start, part.stop) for part in rows)])
         problem = np.repeat(np.arange(len(pairs)), [part.stop - part.start for part in rows])
-        oriented = confidence_entry(function).oriented(self.columns.confidences[function][places])
+        entry = confidence_entry(function, self.columns.lower_is_confident)
+        oriented = entry.oriented(self.columns.confidences[function][places])
         status = self.columns.status[places]
         known = _IN_CONFIDENCE[status] & ~np.isnan(oriented)
         return RunOnTask(

@@ -9,7 +9,6 @@ from salt_tui.measure.policies import CHECK, TRUST, WITHHOLD, Found, SavedPolicy
 from salt_tui.number_text import number, percent
 from salt_tui.visible_text import visible
 from scoring.policy import RAW, Band, NoPolicy, Policy, RewardPolicy
-from scoring.signals import confidence_entry
 
 _KINDS = {"atom": "atoms", "line": "lines", "generation": "answers"}
 
@@ -130,7 +129,7 @@ def _side(found: Policy, threshold: float) -> str:
     if threshold == float("-inf"):
         return "all"
     scale = found.scale
-    if scale.map == RAW and not confidence_entry(scale.function).higher_is_confident:
+    if scale.map == RAW and not scale.rising:
         return f"those below {number(-threshold)}"
     return f"those above {number(threshold)}"
 

@@ -29,6 +29,7 @@ _COPIES = (
     ("token", "generation IN (SELECT id FROM main.generation)"),
     ("unit", "generation IN (SELECT id FROM main.generation)"),
     ("signal", "run = :run AND (study IS NULL OR study IN (SELECT id FROM main.study))"),
+    ("foreign_signal", "run = :run"),
     ("activation", "study IN (SELECT id FROM main.study)"),
     ("intervention", "study IN (SELECT id FROM main.study)"),
 )

@@ -161,6 +161,7 @@ class UnitColumns:
         line: that the unit stands on, -1 where there is none.
         status: code, the place in `schema.UNIT_STATUSES`.
         confidences: values by confidence function, NaN for NULL.
+        lower_is_confident: those of them that are from elsewhere and whose lower values are more confident.
     """
 
     kind: str
@@ -172,6 +173,7 @@ class UnitColumns:
     line: NDArray[np.int64]
     status: NDArray[np.int64]
     confidences: Mapping[str, NDArray[np.float64]]
+    lower_is_confident: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,12 +279,14 @@ class SignalName:
         work: the run or study that gives it.
         kinds: of what there are values.
         shown: what to call it: ``name``, or ``name@RUN.K`` where the name alone says too little.
+        lower_is_confident: whether it is from elsewhere and was added as one whose lower values are more confident.
     """
 
     name: str
     work: Work
     kinds: tuple[SignalKind, ...]
     shown: str
+    lower_is_confident: bool = False
 
     @property
     def is_of_tokens(self) -> bool:

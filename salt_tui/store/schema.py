@@ -257,6 +257,14 @@ CREATE UNIQUE INDEX signal_identity ON signal (run, coalesce(study, 0), name, ki
 CREATE INDEX signal_study ON signal (study) WHERE study IS NOT NULL;
 CREATE INDEX signal_generation ON signal (generation);
 
+CREATE TABLE foreign_signal (
+    run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    name TEXT NOT NULL CHECK (name <> ''),
+    lower_is_confident INTEGER NOT NULL CHECK (lower_is_confident IN (0, 1)),
+    added_at TEXT NOT NULL,
+    PRIMARY KEY (run, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE activation (
     id INTEGER PRIMARY KEY,
     study INTEGER NOT NULL REFERENCES study (id) ON DELETE CASCADE,

@@ -19,8 +19,9 @@ class SignalQueries(TokenSignalQueries):
     def signal_names(self, run: int) -> list[SignalName]:
         """Return which signals there are about the answers of a run: of its tokens, its own, then by study and name."""
         rows = self._rows(
-            "SELECT DISTINCT signal.study, study.number, signal.name, signal.kind FROM signal"
-            " LEFT JOIN study ON study.id = signal.study"
+            "SELECT DISTINCT signal.study, study.number, signal.name, signal.kind, coalesce(lower_is_confident, 0)"
+            " FROM signal LEFT JOIN study ON study.id = signal.study LEFT JOIN foreign_signal"
+            " ON signal.study IS NULL AND foreign_signal.run = signal.run AND foreign_signal.name = signal.name"
             " WHERE signal.run = ? AND coalesce(study.state, '') <> 'deleted'"
             " ORDER BY study.number, signal.name, signal.kind",
             (run,),
@@ -28,8 +29,11 @@ class SignalQueries(TokenSignalQueries):
         kinds: dict[tuple[Work, str], list[SignalKind]] = {}
         if self._has_tokens(run):
             kinds = {(Work(run), name): list(TOKEN_SIGNAL_KINDS) for name in TOKEN_SIGNALS}
-        for study, number, name, kind in rows:
+        lower = set()
+        for study, number, name, kind, lower_is_confident in rows:
             kinds.setdefault((Work(run, study, number), name), []).append(kind)
+            if lower_is_confident:
+                lower.add((Work(run, study, number), name))
         given = [name for _, name in kinds]
         return [
             SignalName(
@@ -37,6 +41,7 @@ class SignalQueries(TokenSignalQueries):
                 work=work,
                 kinds=tuple(found),
                 shown=visible(name if given.count(name) == 1 and name not in CONFIDENCE_COLUMNS else f"{name}@{work}"),
+                lower_is_confident=(work, name) in lower,
             )
             for (work, name), found in kinds.items()
         ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from salt_tui.store.errors import StoreError
 from salt_tui.store.records import ActivationRecord, InterventionRecord, SignalRecord, Work
 from salt_tui.store.rows import activation_row, intervention_row, signal_row
-from salt_tui.store.schema import TOKEN_SIGNALS
-from salt_tui.store.writer import Writer
+from salt_tui.store.schema import CONFIDENCE_COLUMNS, TOKEN_SIGNALS
+from salt_tui.store.writer import Writer, now_text
 
 # A study that was interrupted while these were written says them again.
 _INTO_SIGNAL = (
@@ -19,6 +19,16 @@ _REPLACE_SIGNAL = f"INSERT OR REPLACE {_INTO_SIGNAL}"
 _INSERT_ACTIVATION = (
     'INSERT OR REPLACE INTO activation (study, generation, kind, "index", layer, positions, scale, vector)'
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_WITHOUT_PLACE = (
+    'SELECT generation, kind, "index" FROM signal WHERE run = :run AND study IS NULL AND name = :name AND NOT EXISTS ('
+    "SELECT 1 FROM generation JOIN problem ON problem.id = generation.problem"
+    " LEFT JOIN unit ON unit.generation = generation.id AND unit.kind = signal.kind"
+    ' AND unit."index" = signal."index"'
+    " LEFT JOIN token ON signal.kind = 'token' AND token.generation = generation.id"
+    ' AND token.position = signal."index"'
+    " WHERE generation.id = signal.generation AND generation.study IS NULL AND problem.run = :run"
+    " AND coalesce(unit.generation, token.generation) IS NOT NULL) LIMIT 1"
 )
 _INSERT_INTERVENTION = (
     "INSERT OR REPLACE INTO intervention (generation, study, answer, target, variant, direction, edits,"
@@ -64,6 +74,48 @@ class SignalWriter(Writer):
                     raise StoreError(f"{work.title} has a signal {name!r} already; remove that or choose another name")
             connection.executemany(f"INSERT {_INTO_SIGNAL}", rows)
 
+    def add_foreign_signal(
+        self, run: int, name: str, signals: Iterable[SignalRecord], *, lower_is_confident: bool
+    ) -> int:
+        """Add scores that another program gave to the answers of a run, all of them or none.
+
+        Args:
+            run: that nobody is computing.
+            name: of the signal, as all records have it.
+            signals: are read while they are written, so they need not fit into memory.
+            lower_is_confident: the direction.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            StoreError: as `add_signals`, a study of the run has such a signal, or a score is about something that the
+                answers of the run do not hold.
+        """
+        if name in TOKEN_SIGNALS or name in CONFIDENCE_COLUMNS:
+            raise StoreError(f"{name!r} is computed from the tokens of an answer; choose another name")
+        work = Work(run)
+        with self._transaction() as connection:
+            self._refuse_missing_or_live(work)
+            known = connection.execute(
+                "SELECT study.number FROM signal LEFT JOIN study ON study.id = signal.study"
+                " WHERE signal.run = ? AND signal.name = ? AND coalesce(study.state, '') <> 'deleted' LIMIT 1",
+                (run, name),
+            ).fetchone()
+            if known is not None:
+                giver = work.title if known[0] is None else f"study {run}.{known[0]}"
+                raise StoreError(f"{giver} has a signal {name!r} already; remove that or choose another name")
+            connection.execute(
+                "INSERT OR REPLACE INTO foreign_signal (run, name, lower_is_confident, added_at) VALUES (?, ?, ?, ?)",
+                (run, name, int(lower_is_confident), now_text()),
+            )
+            rows = (signal_row(work, signal) for signal in signals)
+            added = connection.executemany(f"INSERT {_INTO_SIGNAL}", rows).rowcount
+            strange = connection.execute(_WITHOUT_PLACE, {"run": run, "name": name}).fetchone()
+            if strange is not None:
+                raise StoreError(f"answer {strange[0]} of {work.title} has no {strange[1]} {strange[2]} any more")
+        return max(0, added)
+
     def remove_signals(self, run: int, name: str) -> None:
         """Remove a run's own signals of a name; those of studies go with their study.
 
@@ -78,6 +130,7 @@ class SignalWriter(Writer):
             ).rowcount
             if removed == 0:
                 raise StoreError(f"run {run} in {self.path} has no signal {name!r} of its own")
+            connection.execute("DELETE FROM foreign_signal WHERE run = ? AND name = ?", (run, name))
 
     def add_activations(self, work: Work, activations: Sequence[ActivationRecord]) -> None:
         """Buffer activations of a claimed study; one that is there already is replaced.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from salt_tui.store.records import UnitKind
+from salt_tui.store.records import SignalKind, UnitKind
 from salt_tui.store.results import SignalName, UnitColumns, WrongAtom
 from salt_tui.store.rows import MOST_UNITS
 from salt_tui.store.schema import CONFIDENCE_COLUMNS, LEFT_OUT_STATUSES, STATUS_CODE
@@ -77,6 +77,7 @@ class UnitQueries(SignalQueries):
             line=whole[:, 2],
             status=whole[:, 3],
             confidences={name: values[name] for name in functions},
+            lower_is_confident=frozenset(name for name, signal in signals.items() if signal.lower_is_confident),
         )
 
     def _signal_values(
@@ -108,6 +109,21 @@ class UnitQueries(SignalQueries):
         )
         _refuse_infinite(self._place(f"run {run}"), f"signal {signal.shown}", table[:, 2])
         return table
+
+    def places(self, run: int, kind: SignalKind) -> NDArray[np.int64]:
+        """Return what of a kind the answers of a run hold, finished or not.
+
+        Returns:
+            Generation, index, and whether it is missing (0 or 1), shape ``(n, 3)``, ordered by generation and index.
+        """
+        import numpy as np
+
+        answers = f"SELECT generation.id FROM problem {_JOIN_ANSWER} WHERE problem.run = ?"
+        columns, table, condition = "generation, \"index\", status = 'missing'", "unit", "AND kind = ?"
+        if kind == "token":
+            columns, table, condition = "generation, position, 0", "token", "AND 'token' = ?"
+        statement = f"SELECT {columns} FROM {table} WHERE generation IN ({answers}) {condition} ORDER BY 1, 2"
+        return self._array(statement, (run, kind), 3).astype(np.int64)
 
     def atom_rows(self, run: int) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """Return the columns of ``atom_view`` and its rows for a run, read while they are consumed."""

@@ -52,7 +52,10 @@ def labelled_units(queries: Queries, run: int, kind: UnitKind, names: tuple[str,
     tasks = []
     for code, task in enumerate(columns.task_names):
         rows = counted & (columns.task == code)
-        scores = {name: confidence_entry(name).oriented(columns.confidences[name][rows]) for name in names}
+        scores = {
+            name: confidence_entry(name, columns.lower_is_confident).oriented(columns.confidences[name][rows])
+            for name in names
+        }
         right = columns.status[rows] == UNIT_STATUSES.index("correct")
         tasks.append(LabelledUnits(task, right, columns.generation[rows], columns.index[rows], scores))
     return tasks
