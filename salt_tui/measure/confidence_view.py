@@ -279,7 +279,7 @@ def map_scores(columns: UnitColumns, function: str, calibrator: str) -> dict[str
     if function not in columns.confidences:
         raise ValueError(f"these units have no {function}; there are {', '.join(columns.confidences)}")
     return {
-        task: calibrated_scores(raw_scores(columns, task_units(columns, task), function), function, calibrator)
+        task: calibrated_scores(raw_scores(columns, task_units(columns, task), function), calibrator)
         for task in columns.task_names
     }
 
@@ -352,7 +352,8 @@ def confidence_view(
         rows=rows,
         confidence=confidence,
         correct=correct,
-        rising=(choice.calibrator != RAW and bool(fitted)) or confidence_entry(choice.function).higher_is_confident,
+        rising=(choice.calibrator != RAW and bool(fitted))
+        or confidence_entry(choice.function, columns.lower_is_confident).higher_is_confident,
         bins=bins,
         spoken=None if bins is None else _spoken(bins, confidence, correct, generation),
         risk=None if reason else _risk_curve(ordered),

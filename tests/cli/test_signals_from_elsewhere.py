@@ -80,7 +80,8 @@ def test_a_column_of_an_own_export_read_back_ranks_as_the_function_does(
     policy = tmp_path / "policy.json"
     chosen = ("--risk", ".4", "--confidence", ".6", "-o", policy, "--db", database, "--json")
     found = {
-        function: data(capsys, "policy", 1, "--function", function, *chosen)["thresholds"] for function in (name, "mine")
+        function: data(capsys, "policy", 1, "--function", function, *chosen)["thresholds"]
+        for function in (name, "mine")
     }
     assert found["mine"] == found[name]
     if found["mine"]:
@@ -98,7 +99,9 @@ def test_two_runs_are_compared_each_in_its_own_direction(
     for run, sign, flags in ((1, 1, ["--lower-is-confident"]), (2, -1, [])):
         table = [[row["task"], row["position"], "atom", row["index"], sign * float(row["max_entropy"])] for row in rows]
         file = written(tmp_path / f"{run}.csv", table)
-        assert data(capsys, "signals", "add", run, file, "--name", "u", *flags, "--db", database, "--json")["rows"] == 240
+        assert (
+            data(capsys, "signals", "add", run, file, "--name", "u", *flags, "--db", database, "--json")["rows"] == 240
+        )
     row = raw_row(capsys, database, "u", "none")
     assert row["auroc"] == raw_row(capsys, database, "max_entropy", "none")["auroc"] > 0.5
     with open_queries(database) as queries:
@@ -115,8 +118,10 @@ def test_empty_scores_are_undefined_with_a_reason(
     database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows: list[list[object]] = [
-        ["maze", 0, "line", 0, "", "too long"], ["maze", "1.0", "line", 1, "", ""], ["maze", 2, "generation", 0, -3, "x"]
-    ]  # fmt: skip
+        ["maze", 0, "line", 0, "", "too long"],
+        ["maze", "1.0", "line", 1, "", ""],
+        ["maze", 2, "generation", 0, -3, "x"],
+    ]
     file = written(tmp_path / "t.csv", rows, f"{HEADER},reason")
     assert outcome(capsys, "signals", "add", "latest", file, "--name", "s", "--db", database)[0] == 0
     with open_queries(database) as queries:
