@@ -128,24 +128,37 @@ HEADLINE_FUNCTION = "max_probability"
 """The function behind a number where only one is shown, raw and over atoms."""
 
 
-def unit_confidences(log_probabilities: TokenValues, entropies: TokenValues) -> dict[str, float]:
+OF_ENTROPY = frozenset({"mean_entropy", "max_entropy"})
+"""Functions that need the entropies."""
+
+
+def unit_confidences(
+    log_probabilities: TokenValues | Sequence[float | None], entropies: TokenValues | Sequence[float | None]
+) -> dict[str, float | None]:
     """Return every confidence function of one unit, in the order of the registry.
 
-    Log-probabilities above 0 and entropies below 0 are rounding and become 0.
+    Log-probabilities above 0 and entropies below 0 are rounding and become 0.  Where the log-probability of a token is
+    not known, all functions are undefined; where an entropy is not known, those of entropies are.
 
     Args:
-        log_probabilities: natural logarithms, shape ``(k,)``, k ≥ 1.
-        entropies: in nats, shape ``(k,)``.
+        log_probabilities: natural logarithms, shape ``(k,)``, k ≥ 1; None where one is not known.
+        entropies: in nats, shape ``(k,)``; None where one is not known.
 
     Raises:
         ValueError: without tokens, with unequal lengths, or with a value that is not finite.
     """
-    logs = list(map(float, log_probabilities))
-    nats = list(map(float, entropies))
-    if not logs or len(logs) != len(nats):
-        raise ValueError(f"a unit has as many log-probabilities as entropies, at least one: {len(logs)}, {len(nats)}")
-    if not (all(map(math.isfinite, logs)) and all(map(math.isfinite, nats))):
+    if not len(log_probabilities) or len(log_probabilities) != len(entropies):
+        lengths = f"{len(log_probabilities)}, {len(entropies)}"
+        raise ValueError(f"a unit has as many log-probabilities as entropies, at least one: {lengths}")
+    known = [float(value) for value in log_probabilities if value is not None]
+    nats = [float(value) for value in entropies if value is not None]
+    if not (all(map(math.isfinite, known)) and all(map(math.isfinite, nats))):
         raise ValueError("log-probabilities and entropies are finite")
-    logs = [value if value < 0.0 else 0.0 for value in logs]
+    if len(known) < len(log_probabilities):
+        return dict.fromkeys(CONFIDENCE_FUNCTIONS)
+    logs = [value if value < 0.0 else 0.0 for value in known]
     nats = [value if value > 0.0 else 0.0 for value in nats]
-    return {name: entry.function(logs, nats) for name, entry in CONFIDENCE_FUNCTIONS.items()}
+    without = OF_ENTROPY if len(nats) < len(entropies) else frozenset()
+    return {
+        name: None if name in without else entry.function(logs, nats) for name, entry in CONFIDENCE_FUNCTIONS.items()
+    }

@@ -139,7 +139,7 @@ def _plan(problems: Sequence[ProblemRecord]) -> dict[str, object]:
         for task in dict.fromkeys(problem.task for problem in problems)
     ]
     return {
-        "model_sha256": "a" * 64,
+        "identity": "sha256:" + "a" * 64,
         "template": None,
         "template_options": {},
         "date": "2026-11-30",

@@ -159,7 +159,10 @@ def course_line(document: AnswerDocument, number: int, width: int) -> str:
     room = max(4, (width - len(" p  entropy ")) // 2 - 1)
     start = max(0, min(number - room // 2, len(document.tokens) - room))
     around = document.tokens[start : start + room]
-    probabilities = "".join(_height(math.exp(token.record.log_probability)) for token in around)
+    probabilities = "".join(
+        " " if token.record.log_probability is None else _height(math.exp(token.record.log_probability))
+        for token in around
+    )
     largest = max((token.record.entropy or 0.0 for token in document.tokens), default=0.0)
     entropies = "".join(
         " " if token.record.entropy is None else _height(token.record.entropy / largest if largest else 0.0)

@@ -85,7 +85,10 @@ def where_it_parts(unit: UnitRecord, tokens: Sequence[StoredToken]) -> Parting |
             whole = shown_bytes(token.piece.strip()) == visible(unit.text or "")
             if right.text is not None:
                 whole = whole and right.text.strip() == visible(unit.reference or "")
-            probability = math.exp(token.record.log_probability)
+            log = token.record.log_probability
+            if log is None:
+                return None
+            probability = math.exp(log)
             return Parting(token.record.position, shown_bytes(token.piece), probability, right, whole)
     return None
 
@@ -126,7 +129,7 @@ def candidates(token: StoredToken, right: tuple[bytes, bytes] | None) -> tuple[C
         Candidate(shown_bytes(piece), math.exp(log), piece == token.piece, _goes_on(piece, right))
         for piece, log in zip(token.alternative_pieces, token.record.alternative_log_probabilities, strict=True)
     ]
-    if not any(candidate.said for candidate in found):
+    if not any(candidate.said for candidate in found) and token.record.log_probability is not None:
         probability = math.exp(token.record.log_probability)
         found.append(Candidate(shown_bytes(token.piece), probability, True, _goes_on(token.piece, right)))
     return tuple(found)

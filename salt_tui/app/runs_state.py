@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from salt_tui.app.live_lines import short
 from salt_tui.app.terminal import DESIGN_WIDTH
 from salt_tui.app.text_rows import broken, fit
+from salt_tui.measure.header import statistics_words
 from salt_tui.measure.running import RunningUnits, measure_running
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE, Work
@@ -128,7 +129,7 @@ def details(run: RunListing, width: int, rows: int) -> str:
     moment = _local(run.created_at)
     when = visible(run.created_at, 20) if moment is None else f"{moment:%Y-%m-%d %H:%M}"
     model, message = visible(run.model), visible(run.message or "")
-    facts = (level(run), run.state, exact, when)
+    facts = (level(run), run.state, exact + statistics_words(run.statistics, ", "), when)
     room = rows * width - (rows - 1) * LONGEST_WORD
     note = visible(run.note or "")
     text = " · ".join(part for part in (note, model, *facts, visible(", ".join(run.tasks)), message) if part)

@@ -158,6 +158,8 @@ def _speeds(info: ModelInfo, measured: Sequence[WidthTimes]) -> TextTable:
         layers, threads, width = (
             str(n) for n in (times.context.gpu_layers, times.context.threads, times.context.width)
         )
+        assert info.file_bytes is not None  # only files are timed
+        assert info.parameters is not None
         head = (visible(info.description), f"{info.file_bytes / 2**20:.2f} MiB", f"{info.parameters / 1e6:.2f} M")
         for test, rates in ((f"pp{PROMPT_TOKENS}", times.prompt), (f"tg{STEPS}", times.decode)):
             rate = f"{mean(rates):.2f} ± {pstdev(rates):.2f}"

@@ -37,11 +37,11 @@ def check_model(name: str, *, json_output: bool) -> int:
     resolved = resolve_model(name, load_registry())
     size = sum(path.stat().st_size for path in resolved.files)
     if json_output:
-        data = {"name": resolved.name, "path": str(resolved.path), "kind": resolved.kind, "file_bytes": size}
+        data = {"name": resolved.name, "path": resolved.place, "kind": resolved.kind, "file_bytes": size}
         data["caveat"] = resolved.entry.caveat
         print(json.dumps(data, ensure_ascii=False))
     else:
-        print(f"{visible(resolved.name)}: {resolved.kind}, {_size(size)}, {visible(str(resolved.path))}")
+        print(f"{visible(resolved.name)}: {resolved.kind}, {_size(size)}, {visible(resolved.place)}")
         if resolved.entry.caveat:
             print(f"  {visible(resolved.entry.caveat)}")
     return DONE

@@ -12,6 +12,7 @@ from salt_tui.measure.probe_files import SavedProbe, probe_signals, read_probe, 
 from salt_tui.measure.probes import find_study, read_subject, report_probes
 from salt_tui.paths import database_path
 from salt_tui.reports.probe_report import probe_data, probe_lines
+from salt_tui.runner.model_identity import shown_identity
 from salt_tui.store.placing import complete_file
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import UnitKind, Work
@@ -66,8 +67,8 @@ def apply_probe(run: str, database: Path | None, file: Path, name: str) -> int:
         model = queries.run_record(study.run).model
         if model.identity != probe.model:
             raise UsageError(
-                f"{file}: a probe of {visible(probe.model_name)} ({visible(probe.model[:12])}); run {study.run} is of"
-                f" another model ({visible(model.identity[:12])})"
+                f"{file}: a probe of {visible(probe.model_name)} ({visible(shown_identity(probe.model))}); run"
+                f" {study.run} is of another model ({visible(shown_identity(model.identity))})"
             )
         kind: UnitKind = "generation" if probe.unit == "generation" else "line" if probe.unit == "line" else "atom"
         subject = read_subject(queries, study, kind, probe.positions, (probe.layer,))

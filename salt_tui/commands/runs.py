@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.commands.failures import DONE
-from salt_tui.measure.header import run_header
+from salt_tui.measure.header import run_header, statistics_words
 from salt_tui.paths import database_path
 from salt_tui.reports.json_report import header_data
 from salt_tui.reports.text_tables import TextTable, number
@@ -44,6 +44,7 @@ def _listing_data(queries: Queries, listing: RunListing) -> dict[str, Any]:
 
 def _table(listings: list[RunListing]) -> TextTable:
     rows: list[tuple[str, ...]] = []
+    told = any(listing.statistics != "vocabulary" for listing in listings)
     for listing in listings:
         temperature = (listing.sampling or {}).get("temperature", 0)
         tasks = listing.tasks[0] if len(listing.tasks) == 1 else f"{len(listing.tasks)} tasks"
@@ -59,11 +60,13 @@ def _table(listings: list[RunListing]) -> TextTable:
                 visible(tasks, 20),
                 f"{listing.answers_done}/{listing.answers}",
                 number(listing.precision),
+                *([statistics_words(listing.statistics)] if told else []),
             )
         )
+        rest = [""] * (7 if told else 6)
         rows += [
-            (f"{study.work}", f"  {study.kind}", study.state, study.created_at[:16].replace("T", " "), *([""] * 6))
+            (f"{study.work}", f"  {study.kind}", study.state, study.created_at[:16].replace("T", " "), *rest)
             for study in listing.studies
         ]
     heads = ("run", "model", "state", "created", "difficulty", "method", "temp", "tasks", "answers", "precision")
-    return TextTable("", heads, tuple(rows), left=8)
+    return TextTable("", (*heads, *(("statistics",) if told else ())), tuple(rows), left=8)

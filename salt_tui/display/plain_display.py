@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from salt_tui.display.run_view import RunView
+from salt_tui.measure.header import statistics_words
 from salt_tui.palette import GLYPHS
 from salt_tui.runner.events import AnswerFinished, ModelLoading, NoProgress, Notice, RunEnded, RunEvent, RunStarted
 from salt_tui.visible_text import visible
@@ -36,7 +37,8 @@ class PlainDisplay:
                 self._loading_said = True
                 self._say(f"loading {visible(event.model)}")
             case RunStarted():
-                self._say(f"{event.title}: {visible(event.model)}, {visible(event.device)}, width {event.width}")
+                known = statistics_words(event.statistics, ", ")
+                self._say(f"{event.title}: {visible(event.model)}, {visible(event.device)}, width {event.width}{known}")
                 for warning in event.warnings:
                     self._say(f"warning: {visible(warning)}")
             case AnswerFinished():

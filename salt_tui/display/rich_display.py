@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from salt_tui.display.run_view import AnswerView, RunView, TaskView, clock
+from salt_tui.measure.header import statistics_words
 from salt_tui.palette import GLYPHS, GROUP, STRENGTHS, DrawingMode, Look, draw_cell
 from salt_tui.runner.events import RunEvent
 from salt_tui.visible_text import visible
@@ -100,6 +101,7 @@ def _title(view: RunView, width: int) -> Text:
     left = view.remaining_seconds()
     right = f"{f'{pace:.0f}' if pace else '–'} tok/s  ETA {clock(left)}"
     text = f"{started.title} · {started.model} · {started.device} · width {started.width}"
+    text += statistics_words(started.statistics, " · ")
     return Text(f"{visible(text, max(5, width - len(right) - 2))}  {right}", no_wrap=True, style="bold")
 
 

@@ -20,8 +20,9 @@ import jinja2.nodes
 import jinja2.parser
 import jinja2.sandbox
 
-from salt_tui.engine.engine import ChatTurn, ModelError
+from salt_tui.engine.engine import ModelError
 from salt_tui.engine.prompt_limits import MOST_CHARACTERS, python_limits
+from salt_tui.engine.requests import ChatTurn
 
 _OPENING, _CLOSING = "<think>", "</think>"
 _FORCED_CLOSING = f"\n{_CLOSING}\n\n"

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Protocol, Self, TypeAlias
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
-from salt_tui.engine.requests import Generate
+from salt_tui.engine.requests import ChatTurn, Generate
 
 StopReason = Literal["end", "length", "done", "context", "cancelled", "failed"]
 """Why a sequence ended.
@@ -62,7 +62,8 @@ class ContextOptions:
 
     Attributes:
         width: sequences decoded at once, ``-np``: 1, 2, 3 or a multiple of 4.
-        context: tokens per answer, prompt included, ``-c``; enforced exactly by the engine.
+        context: tokens per answer, prompt included, ``-c``; enforced exactly by the engine.  None leaves it to a
+            server.
         batch, micro_batch: ``-b`` and ``-ub``, tokens.
         threads: ``-t``; None lets the engine choose and report.
         flash_attention: ``-fa``.
@@ -73,7 +74,7 @@ class ContextOptions:
     """
 
     width: int
-    context: int
+    context: int | None
     batch: int
     micro_batch: int
     threads: int | None
@@ -84,13 +85,12 @@ class ContextOptions:
     layers: tuple[int, ...] = ()
     cache_mb: int = CACHE_MB
 
-
-@dataclass(frozen=True, slots=True)
-class ChatTurn:
-    """One message of a conversation to render."""
-
-    role: str
-    content: str
+    @property
+    def room(self) -> int:
+        """Tokens per answer, for an engine that has to know; raises `ContextError`."""
+        if self.context is None:
+            raise ContextError("this engine needs a context: give -c")
+        return self.context
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Capabilities:
         statistics: over what log-probabilities and entropies are known: the whole vocabulary, the most probable tokens
             only, or not at all.
         activation_layers, activation_width: shape of the activations of one token; 0 where there are none.
-        vocabulary: the bytes of every token id are known.
+        vocabulary: tokens have ids, and the bytes of every id are known; without it prompts are conversations.
         forced: tokens can be forced.
         cut: a sequence can be cut back to an earlier position.
     """
@@ -158,12 +158,12 @@ class ModelInfo:
 
     Attributes:
         description: architecture, size and quantisation in words, e.g. ``llama 135M Q4_1``.
-        architecture: the GGUF's ``general.architecture``.
+        architecture: the GGUF's ``general.architecture``; None where the engine does not tell.
         name: the GGUF's ``general.name`` or None.
         quantisation: e.g. ``Q4_1``; None where unknown.
-        parameters, file_bytes: counts.
+        parameters, file_bytes: counts; None where the engine does not tell.
         vocabulary_size: number of token ids; None where the engine does not tell.
-        trained_context: tokens.
+        trained_context: tokens; 0 where the engine does not tell.
         layers: layers that can be offloaded, the output layer included.
         gpu_layers: layers that were offloaded.
         template: the chat template in use, None for plain completion prompts.
@@ -172,14 +172,15 @@ class ModelInfo:
         capabilities: what the engine can do with it.
         identity: what tells this model from others; None: the hash of its file does.
         end_tokens: ids that end a generation, ascending; empty where the engine gives no ids.
+        sent: of a server: what every request holds beside prompt, limit and seed, see `RunPlan.sent`.
     """
 
     description: str
-    architecture: str
+    architecture: str | None
     name: str | None
     quantisation: str | None
-    parameters: int
-    file_bytes: int
+    parameters: int | None
+    file_bytes: int | None
     vocabulary_size: int | None
     trained_context: int
     layers: int
@@ -191,6 +192,7 @@ class ModelInfo:
     capabilities: Capabilities
     identity: str | None
     end_tokens: tuple[int, ...] = ()
+    sent: dict[str, Any] | None = None
 
 
 INCOMPARABLE = sys.float_info.max
@@ -221,7 +223,7 @@ class ContextInfo:
     """
 
     width: int
-    context: int
+    context: int | None
     batch: int
     micro_batch: int
     threads: int
@@ -265,29 +267,45 @@ class PromptProgress:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One answer token with its statistics over the whole vocabulary, before any sampler.
+    """One answer token with its statistics, before any sampler; over what, `Capabilities.statistics` says.
+
+    An engine without the capability ``vocabulary`` gives no ids: its tokens and their alternatives are bytes.
 
     Attributes:
         key: the sequence.
         position: in the reply, from 0, trunk included.
-        id: the token.
-        log_probability: natural logarithm, <= 0.
-        entropy: nats, >= 0.
+        id: the token; None where the engine gives no ids.
+        log_probability: natural logarithm, <= 0; None for bytes of the reply that no reported token accounts for.
+        entropy: nats, >= 0; None where it is not known over the whole vocabulary.
         alternatives: the most probable ids, most probable first, ties by id; at most `ALTERNATIVES`.
         alternative_log_probabilities: theirs.
         forced: True when the caller chose it, False when it was sampled.
         end: True for an end-of-generation token; it has statistics but no bytes in the reply.
+        piece: its bytes in the reply where the engine gives no ids, else None: the vocabulary has them.
     """
 
     key: int
     position: int
-    id: int
-    log_probability: float
-    entropy: float
-    alternatives: tuple[int, ...]
+    id: int | None
+    log_probability: float | None
+    entropy: float | None
+    alternatives: tuple[int | bytes, ...]
     alternative_log_probabilities: tuple[float, ...]
     forced: bool
     end: bool
+    piece: bytes | None = None
+
+    def spoken(self, vocabulary: Sequence[bytes]) -> bytes:
+        """Return what it adds to the reply.
+
+        Args:
+            vocabulary: bytes of every token id; empty where the engine gives no ids.
+        """
+        if self.end:
+            return b""
+        if self.id is None:
+            return self.piece or b""
+        return vocabulary[self.id]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from salt_tui.engine.chat_template import ChatTemplate, follow_up, render_plain
 from salt_tui.engine.decoding import Decoder
 from salt_tui.engine.engine import (
     Build,
-    ChatTurn,
     ContextError,
     ContextInfo,
     ContextOptions,
@@ -46,7 +45,7 @@ from salt_tui.engine.llama_model import LlamaModel
 from salt_tui.engine.llama_streams import ContextRefusedError, LlamaStreams, cache_bytes
 from salt_tui.engine.readouts import IdSet, check_ids
 from salt_tui.engine.reply import Vocabulary
-from salt_tui.engine.requests import Generate
+from salt_tui.engine.requests import ChatTurn, Generate
 from salt_tui.engine.speed import measure_speed
 from salt_tui.engine.streams import DecodeError
 

@@ -77,7 +77,7 @@ class LlamaStreams:
         check_layers(options.layers, model.layers - 1)
         _check_memory(options, model)
         self.width = options.width
-        self.context = options.context
+        self.context = options.room
         self.vocabulary_size = model.vocabulary.size
         self.can_cut = model.can_cut
         self.layers = options.layers
@@ -109,7 +109,7 @@ class LlamaStreams:
     def _parameters(self, options: ContextOptions, interruption: Interruption) -> Any:
         parameters = llama_cpp.llama_context_default_params()
         streams = options.width + STORES
-        parameters.n_ctx = options.context * streams  # the library rounds each stream up, at least to 256
+        parameters.n_ctx = options.room * streams  # the library rounds each stream up, at least to 256
         parameters.n_seq_max = streams
         parameters.n_batch = max(options.batch, options.width)
         parameters.n_ubatch = max(min(options.micro_batch, options.batch), options.width)
@@ -221,7 +221,7 @@ def _check(options: ContextOptions) -> None:
     check_width(options.width)
     if options.width + STORES > _MOST_STREAMS:
         raise ContextError(f"-np {options.width} is too wide: use at most {_MOST_STREAMS - 4}")
-    if options.context < _SMALLEST_CONTEXT:
+    if options.room < _SMALLEST_CONTEXT:
         raise ContextError(f"-c {options.context} is too small: use at least {_SMALLEST_CONTEXT}")
     for flag, value in (("-b", options.batch), ("-ub", options.micro_batch), ("-t", options.threads)):
         if value is not None and value < 1:
@@ -238,9 +238,7 @@ def cache_bytes(options: ContextOptions, model: LlamaModel, *, layers: int) -> i
     widths = model.kv_widths()
     if widths is None:
         return 0
-    return kv_cache_bytes(
-        options.width + STORES, options.context, layers, *widths, options.key_type, options.value_type
-    )
+    return kv_cache_bytes(options.width + STORES, options.room, layers, *widths, options.key_type, options.value_type)
 
 
 def _check_memory(options: ContextOptions, model: LlamaModel) -> None:

@@ -52,7 +52,7 @@ class ResolvedModel:
 
     Attributes:
         name: the name in ``models.toml``, or the file's name.
-        path: the file, absolute; the first part of a split model.
+        path: the file, absolute; the first part of a split model.  None for a model without a file.
         entry: what ``models.toml`` says, or an entry with the path alone.
         default_context: tokens per answer when ``-c`` is not given; None chooses by the plan.
         kind: from the entry, else from the file: without a template ``base``, with a template that knows
@@ -63,7 +63,7 @@ class ResolvedModel:
     """
 
     name: str
-    path: Path
+    path: Path | None
     entry: ModelEntry
     default_context: int | None
     kind: ModelKind
@@ -73,14 +73,20 @@ class ResolvedModel:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files of the model in order; several when it is split."""
-        return tuple(self.path.with_name(name) for name in split_names(self.path.name))
+        """All files of the model in order; several when it is split, none for a model without a file."""
+        path = self.path
+        return () if path is None else tuple(path.with_name(name) for name in split_names(path.name))
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people and for the store: the path of its file, or what stands for it."""
+        return str(self.path) if self.path is not None else f"{self.engine}: no file"
 
     def to_json(self) -> str:
         """Write the model as canonical JSON, keys sorted, for a run's record."""
         value = {
             "name": self.name,
-            "path": str(self.path),
+            "path": None if self.path is None else str(self.path),
             "kind": self.kind,
             "engine": self.engine,
             "entry": json.loads(self.entry.to_json()),
@@ -92,7 +98,8 @@ class ResolvedModel:
         """Read what `to_json` wrote; the file is not looked at (see `resolve_stored`)."""
         value = json.loads(text)
         entry = ModelEntry.from_json(json.dumps(value["entry"]))
-        return _resolved(value["name"], Path(value["path"]), entry, value["kind"], value["engine"])
+        path = None if value["path"] is None else Path(value["path"])
+        return _resolved(value["name"], path, entry, value["kind"], value["engine"])
 
 
 def resolve_model(name_or_path: str, registry: ModelRegistry) -> ResolvedModel:
@@ -140,13 +147,13 @@ def resolve_stored(stored: ResolvedModel) -> ResolvedModel:
     Raises:
         ModelError: it is not there or broken.
     """
-    if not _exists(stored.path):
+    if stored.path is not None and not _exists(stored.path):
         return replace(stored, path=resolve_entry(stored.name, stored.entry).path)
     engine_kind(stored.engine).check(stored.path)
     return stored
 
 
-def _resolved(name: str, path: Path, entry: ModelEntry, kind: ModelKind, engine: str) -> ResolvedModel:
+def _resolved(name: str, path: Path | None, entry: ModelEntry, kind: ModelKind, engine: str) -> ResolvedModel:
     template = "" if entry.template == PLAIN else entry.template
     return ResolvedModel(name, path, entry, entry.context, kind, template, dict(entry.template_options), engine)
 

@@ -23,7 +23,6 @@ import salt_tui
 from salt_tui.engine import wire
 from salt_tui.engine.engine import (
     Build,
-    ChatTurn,
     ContextError,
     ContextInfo,
     ContextOptions,
@@ -41,7 +40,7 @@ from salt_tui.engine.engine import (
     Speed,
 )
 from salt_tui.engine.prompt_limits import END_SIGNAL, LAST_SECONDS
-from salt_tui.engine.requests import Generate, check_request
+from salt_tui.engine.requests import ChatTurn, Generate, check_request
 from salt_tui.paths import ENGINE_LOG_PREFIX
 from salt_tui.visible_text import visible
 

@@ -256,7 +256,7 @@ class Reply:
         if isinstance(segment, Free):
             if token.end and not segment.past_end:
                 return "end"
-            stopped = token.end or (bool(segment.stop) and self._stops(segment, token.id))
+            stopped = token.end or (bool(segment.stop) and self._stops(segment, self._last))
             over = stopped or self._written == segment.max_tokens
             reason = "done" if stopped else "length"
         else:

@@ -9,6 +9,14 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """One message of a conversation to render."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sampling:
     """How tokens are chosen; log-probabilities and entropies are always those before any of this.
 
@@ -119,7 +127,7 @@ class Generate:
 
     Attributes:
         key: the caller's number for it, unique among the sequences in flight.
-        prompt: token ids, evaluated in chunks.
+        prompt: token ids, evaluated in chunks; () for an engine that gives no ids, which renders `conversation`.
         preamble: how many of them are the preamble shared by the task: evaluated once and copied, with the same
             cut for every problem.
         segments: what the reply consists of, in order.
@@ -128,6 +136,7 @@ class Generate:
         layers: activations wanted of these layers, for every reported token; a subset of `ContextOptions.layers`.
         trunk: so many tokens of the first segment, which is then `Forced`, are a beginning shared with other requests
             of the same prompt: computed once, forked, and not reported.  Positions and draws count them.
+        conversation: what is asked, for an engine that gives no ids: turns, the last one the user's.
     """
 
     key: int
@@ -138,6 +147,7 @@ class Generate:
     readouts: tuple[Readout, ...] = ()
     layers: tuple[int, ...] = ()
     trunk: int = 0
+    conversation: tuple[ChatTurn, ...] = ()
 
 
 def check_request(request: Generate) -> None:
@@ -146,7 +156,7 @@ def check_request(request: Generate) -> None:
     Raises:
         ValueError: with one line that says what is wrong.
     """
-    if not request.prompt:
+    if not (request.prompt or request.conversation):
         raise ValueError("the prompt has no tokens")
     if not 0 <= request.preamble <= len(request.prompt):
         raise ValueError(f"the preamble must have 0 to {len(request.prompt)} tokens, not {request.preamble}")

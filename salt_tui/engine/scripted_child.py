@@ -30,7 +30,6 @@ from salt_tui.engine.engine import (
     Activations,
     Build,
     Capabilities,
-    ChatTurn,
     ContextError,
     ContextInfo,
     ContextOptions,
@@ -50,7 +49,7 @@ from salt_tui.engine.engine import (
 )
 from salt_tui.engine.readouts import IdSet, check_ids, refusal
 from salt_tui.engine.reply import Outcome, Reply, Vocabulary
-from salt_tui.engine.requests import Generate, ids_of
+from salt_tui.engine.requests import ChatTurn, Generate, ids_of
 from salt_tui.engine.script import Script, ScriptedToken, read_script
 from salt_tui.engine.serve import Outlet, main
 from salt_tui.engine.statistics import Distribution, Logits
@@ -181,7 +180,7 @@ class ScriptedBackend:
         self._layers = options.layers
         if self._script.context_failure is not None:
             raise ContextError(self._script.context_failure)
-        self._width, self._context = options.width, options.context
+        self._width, self._context = options.width, options.room
         self._running.clear()
         self._waiting.clear()
         self._evaluated.clear()

@@ -21,7 +21,6 @@ from typing import Protocol
 from salt_tui.engine import wire
 from salt_tui.engine.engine import (
     Build,
-    ChatTurn,
     ContextError,
     ContextInfo,
     ContextOptions,
@@ -37,7 +36,7 @@ from salt_tui.engine.engine import (
     Speed,
     Token,
 )
-from salt_tui.engine.requests import Generate
+from salt_tui.engine.requests import ChatTurn, Generate
 
 _NICENESS = 10
 """Added in the child: the screen stays smooth beside full cores (measured: worst gap 37 ms instead of 137)."""

@@ -4,6 +4,7 @@ A frame is a little-endian ``uint32`` payload length, one byte for the kind, and
 
 - ``J``: JSON of one of the dataclasses below or of `salt_tui.engine.engine`, with its class name under ``type``;
 - ``T``: the tokens of one step of all slots, `struct`-packed, about 200 bytes a token (JSON would be 700);
+- ``S``: the same of an engine without token ids, as JSON: there, a server is what takes the time;
 - ``V``: the vocabulary: ``uint32`` lengths, then the bytes;
 - ``A``: the activations of one token: a head, the numbers of the layers, then the values as they are.
 
@@ -28,7 +29,6 @@ from salt_tui.engine.engine import (
     Activations,
     AsideTaken,
     Build,
-    ChatTurn,
     Chosen,
     ContextInfo,
     ContextOptions,
@@ -43,7 +43,7 @@ from salt_tui.engine.engine import (
     Speed,
     Token,
 )
-from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate
+from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate
 
 PIPE_BYTES = 1 << 20
 """Asked for on Linux: about 5,000 tokens may wait for a busy parent before the child has to."""
@@ -170,7 +170,7 @@ _TAGGED = {cls.__name__: cls for cls in (Forced, Choice, Free, Aside)}
 """Classes that stand in for each other in a field: their JSON names them."""
 
 _HEADER = struct.Struct("<IB")
-_JSON, _TOKENS, _VOCABULARY, _ACTIVATIONS = b"JTVA"
+_JSON, _TOKENS, _SPELLED, _VOCABULARY, _ACTIVATIONS = b"JTSVA"
 _ACTIVATIONS_HEAD = struct.Struct("<qII")  # key, position, number of layers
 _FORCED, _END = 1, 2
 
@@ -178,7 +178,10 @@ _FORCED, _END = 1, 2
 def to_bytes(message: Message) -> bytes:
     """Return the message as one frame."""
     if isinstance(message, TokenStep):
-        kind, payload = _TOKENS, b"".join(map(_pack_token, message.tokens))
+        if any(token.id is None for token in message.tokens):
+            kind, payload = _SPELLED, json.dumps([_spell(token) for token in message.tokens]).encode("ascii")
+        else:
+            kind, payload = _TOKENS, b"".join(map(_pack_token, message.tokens))
     elif isinstance(message, Vocabulary):
         lengths = [len(piece) for piece in message.pieces]
         kind, payload = _VOCABULARY, struct.pack(f"<I{len(lengths)}I", len(lengths), *lengths)
@@ -272,6 +275,32 @@ def _unpack_tokens(payload: bytes) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
+def _spell(token: Token) -> list[Any]:
+    names = [name.decode("latin-1") if isinstance(name, bytes) else name for name in token.alternatives]
+    return [
+        token.key,
+        token.position,
+        token.id,
+        token.log_probability,
+        token.entropy,
+        names,
+        token.alternative_log_probabilities,
+        token.forced,
+        token.end,
+        None if token.piece is None else token.piece.decode("latin-1"),
+    ]
+
+
+def _unspell(payload: bytes) -> tuple[Token, ...]:
+    tokens: list[Token] = []
+    for key, position, token, log_probability, entropy, names, probabilities, forced, end, piece in json.loads(payload):
+        alternatives = tuple(name.encode("latin-1") if isinstance(name, str) else name for name in names)
+        spelled = None if piece is None else piece.encode("latin-1")
+        head = (key, position, token, log_probability, entropy)
+        tokens.append(Token(*head, alternatives, tuple(probabilities), forced, end, spelled))
+    return tuple(tokens)
+
+
 # --- JSON of dataclasses ----------------------------------------------------------------------------------------
 
 
@@ -279,6 +308,8 @@ def _from_payload(kind: int, payload: bytes) -> Message:
     try:
         if kind == _TOKENS:
             return TokenStep(_unpack_tokens(payload))
+        if kind == _SPELLED:
+            return TokenStep(_unspell(payload))
         if kind == _VOCABULARY:
             return _unpack_vocabulary(payload)
         if kind == _ACTIVATIONS:

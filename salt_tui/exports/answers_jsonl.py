@@ -24,6 +24,7 @@ def write_answers(queries: Queries, run: int, path: Path) -> None:
             line = {
                 "run": run,
                 "model": record.model.name,
+                "statistics": record.record.statistics,
                 **_answer(answer),
                 "units": [_unit(unit) for unit in units],
                 "tokens": [_token(token) for token in tokens],
@@ -33,7 +34,7 @@ def write_answers(queries: Queries, run: int, path: Path) -> None:
 
 def write_generations(queries: Queries, study: Work, path: Path) -> None:
     """Write what a study generated, in the order of the plan; a line has the names of an answer's line."""
-    model = queries.study_record(study).model.name
+    stored = queries.study_record(study)
     with path.open("w", encoding="utf-8") as file, queries.snapshot():
         problems = {answer.problem_id: answer for answer in queries.answers(study.run)}
         for generation in queries.generations(study):
@@ -42,7 +43,8 @@ def write_generations(queries: Queries, study: Work, path: Path) -> None:
             line = {
                 "run": study.run,
                 "study": str(study),
-                "model": model,
+                "model": stored.model.name,
+                "statistics": stored.record.statistics,
                 "reference": problems[generation.problem_id].problem.reference,
                 **values,
                 **_bytes("reply", reply),

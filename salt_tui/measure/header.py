@@ -35,7 +35,9 @@ class RunHeader:
         exact: result of the exactness check, None when not checked.
         tasks: their names.
         answers: how many were asked for.
-        model_sha256, plan_hash, environment_hash: hashes; the plan's is the run's identity.
+        model_identity: what tells its model from others: ``sha256:…`` of a file, ``remote:…`` or ``imported:…``.
+        model_sha256, plan_hash, environment_hash: hashes; the plan's is the run's identity.  The first is None for a
+            model without a file.
         note: the user's own words on the run.
         studies: further work on the run, oldest first.
     """
@@ -58,6 +60,7 @@ class RunHeader:
     exact: bool | None
     tasks: tuple[str, ...]
     answers: int
+    model_identity: str
     model_sha256: str | None
     plan_hash: str
     environment_hash: str
@@ -94,10 +97,22 @@ class RunHeader:
                     "" if self.width is None else f"width {self.width}",
                     self.device,
                     known[self.exact],
-                    "" if self.statistics == "vocabulary" else f"statistics: {self.statistics.replace('_', ' ')}",
+                    statistics_words(self.statistics),
                 ),
             )
         )
+
+
+def statistics_words(statistics: str, before: str = "") -> str:
+    """Say what the numbers of tokens rest on, where that is not the whole vocabulary; else nothing.
+
+    Args:
+        statistics: ``vocabulary``, ``top_k`` or ``none``.
+        before: stands before the words, if there are any.
+    """
+    known = {"vocabulary": "", "top_k": "top-k statistics", "none": "no token statistics"}
+    words = known.get(statistics, statistics)
+    return f"{before}{words}" if words else ""
 
 
 def run_header(stored: StoredRun, database: Path, studies: Sequence[StudyListing] = ()) -> RunHeader:
@@ -123,6 +138,7 @@ def run_header(stored: StoredRun, database: Path, studies: Sequence[StudyListing
         device=place.read("environment", stored.record.environment, _device),
         statistics=stored.record.statistics,
         exact=stored.record.exact,
+        model_identity=stored.model.identity,
         model_sha256=stored.model.sha256,
         plan_hash=stored.record.plan_hash,
         environment_hash=stored.record.environment_hash,

@@ -218,10 +218,11 @@ def check_baselines(queries: Queries, rows: Sequence[BranchRow]) -> BaselineChec
         replays += 1
         identical = True
         for one, other in zip(stored[answer], queries.tokens(row.intervention.generation), strict=False):
-            if one.record.id != other.record.id:
+            before, after = one.record.log_probability, other.record.log_probability
+            if one.record.id != other.record.id or before is None or after is None:
                 identical = False
                 break
-            difference = abs(one.record.log_probability - other.record.log_probability)
+            difference = abs(before - after)
             largest = max(largest, difference)
             identical = identical and difference == 0.0
         differing += not identical

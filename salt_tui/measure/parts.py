@@ -81,7 +81,7 @@ def _parts_of_atom(
     if start is None or end is None or answer.reply is None or answer.reply[start:end] != text or not text:
         return None
     spans = list(_token_spans(tokens, start, end))
-    if not spans:
+    if not spans or sum(last - first for first, last, _ in spans) != end - start:
         return None
     characters = character_spans(unit.text or "")
     of_tokens = correct_parts(unit.text or "", unit.reference, [(first, last) for first, last, _ in spans])
@@ -98,7 +98,7 @@ def _token_spans(tokens: Sequence[StoredToken], start: int, end: int) -> Iterato
     for token in tokens:
         record = token.record
         first, last = max(record.start, start), min(record.end, end)
-        if first < last:
+        if first < last and record.log_probability is not None:
             yield first - start, last - start, math.exp(min(record.log_probability, 0.0))
 
 

@@ -281,9 +281,10 @@ def _left_out(columns: UnitColumns, function: str, part: Part) -> dict[str, int]
     status = columns.status if part.mask is None else columns.status[part.mask]
     scores = columns.confidences[function] if part.mask is None else columns.confidences[function][part.mask]
     missing, abstained = UNIT_STATUSES.index("missing"), UNIT_STATUSES.index("abstained")
+    reason = columns.undefined.get(function, NO_CONFIDENCE)
     counts = {
         "missing": int((status == missing).sum()),
         "abstained": int((status == abstained).sum()),
-        NO_CONFIDENCE: int((np.isnan(scores) & (status != missing) & (status != abstained)).sum()),
+        reason: int((np.isnan(scores) & (status != missing) & (status != abstained)).sum()),
     }
     return {reason: count for reason, count in counts.items() if count}

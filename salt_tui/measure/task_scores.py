@@ -59,7 +59,8 @@ class TaskScores:
     Attributes:
         rows: places in the columns of the run; units without a score are not among them.
         correct, generation: of these units.
-        confidence: what calibration metrics read; None where a map cannot be fitted.
+        confidence: what calibration metrics read; None where a map cannot be fitted, and where the engine did not
+            give what the function needs.
         ranking: what ranking metrics read: the raw scores under a strictly rising map.
         probability: whether `confidence` means probabilities.
         fold: whose map gave each value, where `ranking` is comparable inside folds only; None else.
@@ -115,14 +116,16 @@ def raw_scores(columns: UnitColumns, units: TaskUnits, function: str) -> TaskSco
     scores = entry.oriented(columns.confidences[function][units.rows])
     known = ~np.isnan(scores)
     scores = scores[known]
+    reason = columns.undefined.get(function)
     return TaskScores(
         units.rows[known],
         units.correct[known],
         units.generation[known],
-        scores,
+        scores if reason is None else None,
         scores,
         probability=not entry.needs_calibration,
         rising=entry.higher_is_confident,
+        reason=reason,
     )
 
 
@@ -136,7 +139,7 @@ def calibrated_scores(raw: TaskScores, name: str) -> TaskScores:
     Raises:
         ValueError: for the name of a map; names the nearest.
     """
-    if name == RAW:
+    if name == RAW or raw.confidence is None:
         return raw
     chosen = calibrator(name)
     if chosen.needs_probability and not raw.probability:

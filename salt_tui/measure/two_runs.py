@@ -223,6 +223,9 @@ def compare_two(first: RunName, second: RunName, function: str = HEADLINE_FUNCTI
         UsageError: both are the same run, or they share fewer than six problems; says how many.
     """
     pair = read_pair(first, second, (function,))
+    for read in (pair.first, pair.second):
+        if (reason := read.columns.undefined.get(function)) is not None:
+            raise UsageError(f"run {read.stored.run} has no {function} ({reason}); compare by another --function")
     return pair.compared(function, {metric.name: metric for metric in pair.measured(function)})
 
 

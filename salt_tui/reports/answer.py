@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from salt_tui.measure.header import statistics_words
 from salt_tui.number_text import UNDEFINED
 from salt_tui.palette import GLYPHS
 from salt_tui.reports.text_tables import TextTable, number
@@ -38,6 +39,7 @@ class AnswerReport:
         status: of the answer; None until it is finished and for what is no answer.
         units: atoms in order, missing ones too.
         signals: values of signals for its atoms, by name as shown; empty for what is no answer of the run.
+        statistics: what the numbers of its tokens rest on: ``vocabulary``, ``top_k`` or ``none``.
     """
 
     work: Work
@@ -51,6 +53,7 @@ class AnswerReport:
     stop_reason: str | None
     units: tuple[UnitRecord, ...]
     signals: dict[str, dict[int, SignalRecord]]
+    statistics: str
     branch: EditedBranch | None = None
 
 
@@ -76,8 +79,9 @@ def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport
         raise UsageError(f"{work.title} has no answer {answer!r}; it has {listed}")
     found = answers[answer]
     generations = [item for item in queries.generations(work) if item.problem_id == found.problem_id]
+    statistics = (queries.run_record(work.run) if work.study is None else queries.study_record(work)).record.statistics
     if not generations:
-        return (AnswerReport(work, found.problem, "answer", 0, None, None, None, None, None, (), {}),)
+        return (AnswerReport(work, found.problem, "answer", 0, None, None, None, None, None, (), {}, statistics),)
     reports = []
     edited = {branch.record.generation: branch for branch in queries.edited_branches(work)} if work.study else {}
     for item in generations:
@@ -96,6 +100,7 @@ def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport
                 units=tuple(queries.units(item.id, "atom")),
                 signals=_signals(queries, work.run, item.id) if item.role == "answer" else {},
                 branch=edited.get(item.id),
+                statistics=statistics,
             )
         )
     return tuple(reports)
@@ -121,6 +126,7 @@ def answer_data(report: AnswerReport) -> dict[str, Any]:
         **({} if report.branch is None else _branch_data(report.branch)),
         "answer_status": report.status,
         "stop_reason": report.stop_reason,
+        "statistics": report.statistics,
         "prompt": _text(report.prompt),
         "prompt_tokens": report.prompt_tokens,
         "reply": _text(report.reply),
@@ -167,7 +173,7 @@ def answer_lines(report: AnswerReport) -> Iterable[str]:
         right = sum(unit.status == "correct" for unit in report.units)
         written = sum(unit.status != "missing" for unit in report.units)
         how = f"{report.status or report.stop_reason}, {right} of {written} atoms right"
-    yield f"{name}: {how}"
+    yield f"{name}: {how}{statistics_words(report.statistics, ', ')}"
     if report.branch is not None:
         yield _edited(report.branch)
     if report.prompt is not None:

@@ -98,6 +98,7 @@ def header_data(header: RunHeader) -> dict[str, Any]:
         "answers": header.answers,
         "note": header.note,
         "studies": [{"study": str(study.work), "kind": study.kind, "state": study.state} for study in header.studies],
+        "model_identity": header.model_identity,
         "model_sha256": header.model_sha256,
         "plan_hash": header.plan_hash,
         "environment_hash": header.environment_hash,

@@ -63,6 +63,7 @@ class AnswerJob:
             preamble=self.prompt.preamble,
             segments=(self._choice() or Free(self.max_tokens),),
             sampling=self.sampling,
+            conversation=self.prompt.conversation,
         )
 
     def begin(self, output: Output, attempt: int) -> AnswerAttempt:

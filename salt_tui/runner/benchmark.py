@@ -178,8 +178,8 @@ class Benchmark:
         ids = tuple(problem.id for problem in problems)
         task = TaskPlan(TASK, get_task(TASK).prompt_version, "easy", {}, "regular", 0, (), ids, max_tokens)
         sampling = SamplingPlan(0.0, 0, 1.0, 0.0, 0)
-        plan = RunPlan("0" * 64, None, {}, DATE, 0, len(ids), (task,), sampling, context, width)
-        name, path, info = self._resolved.name, str(self._resolved.path), self.info
+        plan = RunPlan("bench", None, {}, DATE, 0, len(ids), (task,), sampling, context, width)
+        name, path, info = self._resolved.name, self._resolved.place, self.info
         model = ModelRecord(
             "bench", None, name, path, info.file_bytes, info.description, info.architecture, info.quantisation,
             info.parameters, info.vocabulary_size, info.trained_context, None, "{}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from salt_tui.store.records import Role
+from salt_tui.store.records import Role, Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class RunStarted:
         device: where it computes, in words.
         exact: result of the exactness check, None when not checked.
         tasks: progress at the start, in the order of the plan; of a study, of its jobs.
+        statistics: what the numbers of tokens rest on.
     """
 
     run: int
@@ -57,6 +58,7 @@ class RunStarted:
     tasks: tuple[TaskProgress, ...]
     warnings: tuple[str, ...]
     study: int | None = None
+    statistics: Statistics = "vocabulary"
 
     @property
     def title(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from salt_tui.engine.engine import Token
@@ -35,7 +35,7 @@ class LiveAnswer:
     Args:
         form: splits, normalises and says what is right.
         reference: the normalised units of the right answer.
-        vocabulary: bytes of every token id.
+        vocabulary: bytes of every token id; empty where the engine gives no ids.
         thinking_open: the prompt left a ``<think>`` open.
     """
 
@@ -54,8 +54,9 @@ class LiveAnswer:
         self._reply = bytearray()
         self._starts: list[int] = []
         self._ends: list[int] = []
-        self._log_probabilities: list[float] = []
-        self._entropies: list[float] = []
+        self._gaps: list[int] = []
+        self._log_probabilities: list[float | None] = []
+        self._entropies: list[float | None] = []
         self._generated: dict[UnitKind, set[int]] = {kind: set() for kind in UNIT_KINDS}
         self._atom_statuses: dict[int, UnitStatus] = {}
 
@@ -96,7 +97,7 @@ class LiveAnswer:
 
     def add(self, token: Token) -> tuple[TokenRecord, ScoredChanges]:
         """Take the next token; an end-of-generation token adds statistics and no text."""
-        data = b"" if token.end else self._vocabulary[token.id]
+        data = token.spoken(self._vocabulary)
         start = len(self._reply)
         self._reply += data
         record = TokenRecord(
@@ -109,12 +110,20 @@ class LiveAnswer:
             alternatives=token.alternatives,
             alternative_log_probabilities=token.alternative_log_probabilities,
             forced=token.forced,
+            piece=token.piece,
         )
+        if not data and token.log_probability is None:
+            self._gaps.append(start)
         self._starts.append(record.start)
         self._ends.append(record.end)
         self._log_probabilities.append(token.log_probability)
         self._entropies.append(token.entropy)
         return record, self._scored(self._parser.feed(data)) if data else ScoredChanges(False, ())
+
+    def add_text(self, text: bytes) -> ScoredChanges:
+        """Take text that came without tokens, as an imported answer; its units have no tokens and no confidences."""
+        self._reply += text
+        return self._scored(self._parser.feed(text))
 
     def finish(self, *, cut: bool, count_missing: bool) -> ScoredChanges:
         """End the answer.
@@ -149,11 +158,7 @@ class LiveAnswer:
         self._generated[unit.kind].add(unit.index)
         if unit.kind == "atom":
             self._atom_statuses[unit.index] = status
-        first, last, members = self._token_range(unit.start, unit.end)
-        values = unit_confidences(
-            [self._log_probabilities[member] for member in members],
-            [self._entropies[member] for member in members],
-        )
+        members = self._members(unit.start, unit.end)
         return UnitRecord(
             kind=unit.kind,
             index=unit.index,
@@ -161,19 +166,28 @@ class LiveAnswer:
             text=unit.text,
             reference=reference,
             status=status,
-            token_start=first,
-            token_end=last,
+            token_start=members[0] if members else None,
+            token_end=members[-1] + 1 if members else None,
             byte_start=unit.start,
             byte_end=unit.end,
-            confidences=tuple(values[name] for name in CONFIDENCE_FUNCTIONS),
+            confidences=self._confidences(unit, members),
         )
 
-    def _token_range(self, start: int, end: int) -> tuple[int, int, list[int]]:
+    def _confidences(self, unit: AnswerUnit, members: Sequence[int]) -> tuple[float | None, ...]:
+        # Something that was said next to a gap without bytes may have been said in part by the token that is lost.
+        if not members or any(unit.start <= gap <= unit.end for gap in self._gaps):
+            return (None,) * len(CONFIDENCE_FUNCTIONS)
+        values = unit_confidences(
+            [self._log_probabilities[member] for member in members],
+            [self._entropies[member] for member in members],
+        )
+        return tuple(values[name] for name in CONFIDENCE_FUNCTIONS)
+
+    def _members(self, start: int, end: int) -> list[int]:
         """Tokens whose bytes overlap ``[start, end)``; tokens without bytes overlap nothing."""
         first = bisect_right(self._ends, start)
         last = bisect_left(self._starts, end)
-        members = [index for index in range(first, last) if self._ends[index] > self._starts[index]]
-        return members[0], members[-1] + 1, members
+        return [index for index in range(first, last) if self._ends[index] > self._starts[index]]
 
     def _missing(self, kind: UnitKind, index: int) -> UnitRecord:
         line = {"atom": self._reference_atom_lines[index] if kind == "atom" else None, "line": index}.get(kind)

@@ -208,7 +208,7 @@ class Loop:
         name, prompt = job.name, job.prompt
         start = GenerationStart(
             problem=name.problem,
-            prompt_tokens=prompt.prompt,
+            prompt_tokens=prompt.prompt or None,
             preamble=prompt.preamble,
             attempt=number,
             role=name.role,

@@ -1,4 +1,4 @@
-"""Is the model on disk still the one that the plan names?  Its content hash, and what notices a change of the file."""
+"""Is the model still the one that the plan names?  Hashes of files, and what a server says of a model without one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.engine import ModelError, ModelInfo
 
 BLOCK_BYTES = 1 << 22
 WAITING_SECONDS = 1.0
@@ -16,6 +17,60 @@ WAITING_SECONDS = 1.0
 
 def _nothing() -> None:
     """Wait without doing anything else."""
+
+
+OF_FILE, OF_SERVER, IMPORTED = "sha256:", "remote:", "imported:"
+"""What the text that identifies a model begins with: by the hash of its file, by what a server says, by a name."""
+
+
+def sha256_of(identity: str) -> str | None:
+    """Return the hash in the identity of a model that has a file, in hexadecimal; None for others."""
+    return identity.removeprefix(OF_FILE) if identity.startswith(OF_FILE) else None
+
+
+def shown_identity(identity: str) -> str:
+    """Return an identity for a line of text; hashes are shortened."""
+    digest = sha256_of(identity)
+    return identity if digest is None else f"SHA-256 {digest[:12]}…"
+
+
+class ModelIdentity(Protocol):
+    """What tells a loaded model from others, and whether that still holds."""
+
+    def text(self, info: ModelInfo, while_waiting: Callable[[], None] = ...) -> str:
+        """Return the identity of a model, called after loading; raises `ModelError` where it is in doubt."""
+        ...
+
+    def is_unchanged(self, while_waiting: Callable[[], None] = ...) -> bool:
+        """Say whether what would be loaded now is the same model."""
+        ...
+
+    def was_written_to(self, while_waiting: Callable[[], None] = ...) -> bool:
+        """Say whether the loaded model became another one while it was in use."""
+        ...
+
+
+def identity_of(files: Sequence[Path]) -> ModelIdentity:
+    """Return what identifies a model: begins to hash its files, if it has any."""
+    return FileIdentity(files) if files else ReportedIdentity()
+
+
+class ReportedIdentity:
+    """A model without a file is what its engine says it is; the engine notices by itself when that changes."""
+
+    def text(self, info: ModelInfo, while_waiting: Callable[[], None] = _nothing) -> str:
+        """Return what the engine reported while loading."""
+        if info.identity is None:
+            raise ModelError("the engine does not say which model it loaded: please report it")
+        return info.identity
+
+    def is_unchanged(self, while_waiting: Callable[[], None] = _nothing) -> bool:
+        """Return True: an engine that answers with another model refuses to."""
+        return True
+
+    def was_written_to(self, while_waiting: Callable[[], None] = _nothing) -> bool:
+        """Return False, likewise."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +96,7 @@ class _FileState:
         return other is not None and (self.device, self.inode) == (other.device, other.inode)
 
 
-class ModelIdentity:
+class FileIdentity:
     """The files of a model: hashed once beside loading, looked at again whenever they are read again.
 
     Hashing runs in a thread of its own; loading reads the same pages, so it costs little on top.  Looking again costs
@@ -56,6 +111,10 @@ class ModelIdentity:
         self._files = tuple(files)
         self._states = self._look()
         self._hash = _Hashing(self._files)
+
+    def text(self, info: ModelInfo, while_waiting: Callable[[], None] = _nothing) -> str:
+        """Return ``sha256:`` and the hash, as `sha256` does."""
+        return OF_FILE + self.sha256(while_waiting)
 
     def sha256(self, while_waiting: Callable[[], None] = _nothing) -> str:
         """Wait for the SHA-256 in hexadecimal; called after loading.

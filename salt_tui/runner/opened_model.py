@@ -26,7 +26,7 @@ from salt_tui.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """What loading and opening gave."""
+    """What loading and opening gave; ``vocabulary`` is empty where the engine gives no ids."""
 
     name: str
     engine: Engine
@@ -48,7 +48,7 @@ class OpenedModel:
     @property
     def device(self) -> str:
         """Where it computes, see `device_in_words`."""
-        names = [device.name for device in self.info.build.devices]
+        names = [f"{device.name} {device.description}" for device in self.info.build.devices]
         return device_in_words(names, self.context.gpu_layers, self.context.threads)
 
 
@@ -81,7 +81,7 @@ def load_model(
         emit(ModelLoading(resolved.name, progress.fraction))
 
     asked = LoadOptions(
-        path=str(resolved.path),
+        path=resolved.place,
         gpu_layers=options.gpu_layers,
         template=resolved.template,
         template_options=dict(resolved.template_options),
@@ -96,7 +96,7 @@ def open_model(
     info: ModelInfo,
     options: EngineOptions,
     *,
-    context: int,
+    context: int | None,
     width: int,
     check: Literal["none", "quick", "full"] = "quick",
     layers: tuple[int, ...] = (),
@@ -104,11 +104,12 @@ def open_model(
     """Open the context and fetch the vocabulary; raises `ContextError`."""
     asked = replace(context_options(options, context=context, width=width, check=check), layers=layers)
     opened = engine.open_context(asked)
-    return OpenedModel(name, engine, info, opened, engine.vocabulary())
+    vocabulary = engine.vocabulary() if info.capabilities.vocabulary else ()
+    return OpenedModel(name, engine, info, opened, vocabulary)
 
 
 def context_options(
-    options: EngineOptions, *, context: int, width: int, check: Literal["none", "quick", "full"]
+    options: EngineOptions, *, context: int | None, width: int, check: Literal["none", "quick", "full"]
 ) -> ContextOptions:
     """Return what to open, with the context and the width that were settled on."""
     return ContextOptions(
@@ -167,6 +168,7 @@ def make_ready(
                 for task in plan.tasks
             ),
             warnings=provenance.warnings,
+            statistics=model.info.capabilities.statistics,
         )
     )
     return ReadyWork(

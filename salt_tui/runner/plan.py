@@ -59,15 +59,16 @@ class RunPlan:
     """What was asked; its hash is the run's identity.
 
     Attributes:
-        model_sha256: of the model file.
-        template: resolved text of the chat template, None for plain completion prompts.
+        identity: of the model: ``sha256:…`` of its file, ``remote:…`` of a server's, ``imported:…`` of brought answers.
+        template: resolved text of the chat template, None for plain completion prompts and where a server has its own.
         date: ISO date that the template saw; None where it reads none.
         seed: draws the problems.
-        context: tokens per answer, prompt included.
+        context: tokens per answer, prompt included; None where the engine does not let us choose.
         width: sequences decoded at once.
+        sent: what every request to a server held beside the prompt, its limit and its seed; None without a server.
     """
 
-    model_sha256: str
+    identity: str
     template: str | None
     template_options: dict[str, Any]
     date: str | None
@@ -75,8 +76,9 @@ class RunPlan:
     limit: int
     tasks: tuple[TaskPlan, ...]
     sampling: SamplingPlan
-    context: int
+    context: int | None
     width: int
+    sent: dict[str, Any] | None = None
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from salt_tui.engine.engine import ChatTurn, ContextError, Engine, ModelInfo
+from salt_tui.engine.engine import ContextError, Engine, ModelInfo
 from salt_tui.engine.model_registry import ModelRegistry
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
+from salt_tui.engine.requests import ChatTurn
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.asked_problems import OWN_DIFFICULTY, generated_record, letter_choice, own_record
 from salt_tui.runner.disk_space import TOKEN_BYTES, room_for
 from salt_tui.runner.events import ModelLoading, Notice
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
-from salt_tui.runner.model_identity import ModelIdentity
+from salt_tui.runner.model_identity import identity_of, sha256_of
 from salt_tui.runner.opened_model import load_model, make_ready, open_model
 from salt_tui.runner.plan import Environment, RunPlan, TaskPlan, canonical_json, content_hash, reads_date
 from salt_tui.runner.prompting import (
@@ -31,7 +32,7 @@ from salt_tui.runner.prompting import (
 )
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
-from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, Work
+from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, Statistics, Work
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.usage_error import UsageError
 from tasks.own_problems import PROMPT_VERSION, OwnTask, right_reply
@@ -95,24 +96,25 @@ def _prepare(
     engine: Engine,
     emit: Emit,
 ) -> ReadyWork:
-    identity = ModelIdentity(resolved.files)
+    identity = identity_of(resolved.files)
     date = request.date or datetime.now(UTC).date().isoformat()
     info = load_model(engine, resolved, request.engine, date, emit)
     if request.date is not None and not reads_date(info.template):
         emit(Notice(f"--date {request.date} has no effect: the chat template of {resolved.name} shows no date"))
     reasoning = resolved.kind == "reasoning"
+    tokenizer = engine if info.capabilities.vocabulary else None
     drawn = [
-        _own_task(engine, item, request, reasoning)
+        _own_task(tokenizer, item, request, reasoning)
         if isinstance(item, OwnTask)
-        else _draw_task(engine, item, request, reasoning, emit)
+        else _draw_task(tokenizer, item, request, reasoning, emit)
         for item in requested
     ]
-    context = request.engine.context or resolved.default_context or _automatic_context(drawn, info, emit)
-    _check_prompts_fit(drawn, context)
+    context = _context(request, resolved, drawn, info, emit)
     model = open_model(engine, resolved.name, info, request.engine, context=context, width=request.engine.width)
-    _check_letters(drawn, model.vocabulary)
+    if info.capabilities.vocabulary:
+        _check_letters(drawn, model.vocabulary)
     plan = RunPlan(
-        model_sha256=identity.sha256(),
+        identity=identity.text(info),
         template=info.template,
         template_options=dict(resolved.template_options),
         date=date if reads_date(info.template) else None,
@@ -122,10 +124,11 @@ def _prepare(
         sampling=request.sampling,
         context=context,
         width=request.engine.width,
+        sent=info.sent,
     )
     environment = model.environment(str(request.engine.gpu_layers))
     caveats = [f"{resolved.name}: {resolved.entry.caveat}"] if resolved.entry.caveat else []
-    if context > info.trained_context > 0:
+    if context is not None and context > info.trained_context > 0:
         caveats.append(f"-c {context}: the model was trained on {info.trained_context} tokens")
     caveats += [
         f"{item.task.name}: {caveat}"
@@ -138,9 +141,9 @@ def _prepare(
     # Hash and exactness check took their time: the last event at which a stop leaves nothing behind.
     emit(ModelLoading(resolved.name, 1.0))
     run = store.create_run(
-        model_record(resolved, info, plan.model_sha256),
+        model_record(resolved, info, plan.identity),
         model.vocabulary,
-        _run_record(plan, environment, warnings),
+        _run_record(plan, environment, warnings, info.capabilities.statistics),
         [problem for task in drawn for problem in task.problems],
     )
     store.claim(Work(run))
@@ -149,7 +152,9 @@ def _prepare(
     )
 
 
-def _draw_task(engine: Engine, item: RequestedTask, request: RunRequest, reasoning: bool, emit: Emit) -> _DrawnTask:
+def _draw_task(
+    engine: Engine | None, item: RequestedTask, request: RunRequest, reasoning: bool, emit: Emit
+) -> _DrawnTask:
     task = item.task
     method = method_of(request.method)
     shots = DEFAULT_SHOTS if request.shots is None else request.shots
@@ -179,7 +184,7 @@ def _draw_task(engine: Engine, item: RequestedTask, request: RunRequest, reasoni
     )
 
 
-def _own_task(engine: Engine, task: OwnTask, request: RunRequest, reasoning: bool) -> _DrawnTask:
+def _own_task(engine: Engine | None, task: OwnTask, request: RunRequest, reasoning: bool) -> _DrawnTask:
     asked = task.problems[: request.limit]
     records = tuple(own_record(task, problem, position, request.shots) for position, problem in enumerate(asked))
     conversations = [tuple(ChatTurn(turn.role, turn.content) for turn in record.messages) for record in records]
@@ -203,6 +208,26 @@ def _own_task(engine: Engine, task: OwnTask, request: RunRequest, reasoning: boo
 
 def _needed_context(tasks: Sequence[_DrawnTask]) -> int:
     return max(needed_context(task.prompts, task.plan.max_tokens) for task in tasks)
+
+
+def _context(
+    request: RunRequest, resolved: ResolvedModel, drawn: Sequence[_DrawnTask], info: ModelInfo, emit: Emit
+) -> int | None:
+    """Return the context of an answer; None where the engine does not let us choose it.
+
+    Raises:
+        UsageError: ``-c`` for such an engine.
+        ContextError: no prompt fits.
+    """
+    if not info.capabilities.vocabulary:
+        if request.engine.context is not None:
+            raise UsageError(
+                f"-c {request.engine.context}: the server of {resolved.name} sets the context, leave it out"
+            )
+        return None
+    context = request.engine.context or resolved.default_context or _automatic_context(drawn, info, emit)
+    _check_prompts_fit(drawn, context)
+    return context
 
 
 def _automatic_context(tasks: Sequence[_DrawnTask], info: ModelInfo, emit: Emit) -> int:
@@ -236,17 +261,19 @@ def _check_letters(tasks: Sequence[_DrawnTask], vocabulary: tuple[bytes, ...]) -
 def _exactness_warnings(environment: Environment) -> tuple[str, ...]:
     if environment.exact is not False:
         return ()
+    if not environment.exactness:
+        return ("not exact: what a server computes may depend on what else it computes",)
     worst = max(environment.exactness.values())
     return (f"not exact: here, scheduling changes logits by up to {worst:.2g}; a resumed run may differ",)
 
 
-def model_record(resolved: ResolvedModel, info: ModelInfo, sha256: str) -> ModelRecord:
+def model_record(resolved: ResolvedModel, info: ModelInfo, identity: str) -> ModelRecord:
     """Return a loaded model as it is stored."""
     return ModelRecord(
-        identity=sha256,
-        sha256=sha256,
+        identity=identity,
+        sha256=sha256_of(identity),
         name=resolved.name,
-        path=str(resolved.path),
+        path=resolved.place,
         file_bytes=info.file_bytes,
         description=info.description,
         architecture=info.architecture,
@@ -259,7 +286,9 @@ def model_record(resolved: ResolvedModel, info: ModelInfo, sha256: str) -> Model
     )
 
 
-def _run_record(plan: RunPlan, environment: Environment, warnings: tuple[str, ...]) -> RunRecord:
+def _run_record(
+    plan: RunPlan, environment: Environment, warnings: tuple[str, ...], statistics: Statistics
+) -> RunRecord:
     plan_text, environment_text = canonical_json(plan), canonical_json(environment)
     return RunRecord(
         plan=plan_text,
@@ -268,6 +297,7 @@ def _run_record(plan: RunPlan, environment: Environment, warnings: tuple[str, ..
         environment_hash=content_hash(environment_text),
         exact=environment.exact,
         warnings=warnings,
+        statistics=statistics,
     )
 
 

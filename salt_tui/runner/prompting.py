@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import ChatTurn, Engine, ModelError
+from salt_tui.engine.engine import Engine, ModelError
+from salt_tui.engine.requests import ChatTurn
 from tasks.prompts import conversation, worked_answer
 from tasks.task import Method, Problem, Task
 
@@ -27,19 +28,33 @@ CONTEXT_STEP = 256
 
 @dataclass(frozen=True, slots=True)
 class EncodedProblem:
-    """The prompt of one problem; ``preamble`` tokens of it are shared by the task and evaluated once."""
+    """The prompt of one problem.
+
+    Attributes:
+        prompt: its ids; () for an engine that gives no ids.
+        preamble: how many of them are shared by the task and evaluated once.
+        conversation: what an engine without ids is asked instead.
+    """
 
     prompt: tuple[int, ...]
     preamble: int
+    conversation: tuple[ChatTurn, ...] = ()
 
 
 def encode_problems(
-    engine: Engine, task: Task, problems: Sequence[Problem], method: Method, shots: int
+    engine: Engine | None, task: Task, problems: Sequence[Problem], method: Method, shots: int
 ) -> list[EncodedProblem]:
     """Render and tokenise the prompts of one task.
 
     The cut after the preamble depends on the task alone, never on which problems a run holds; where a tokenizer
     merges across it, that prompt's preamble is shorter.
+
+    Args:
+        engine: tokenises; None for one that gives no ids and is asked conversations.
+        task: of the problems.
+        problems: what is asked.
+        method: of the task.
+        shots: worked examples before each problem.
 
     Raises:
         ModelError: all prompts are equal, so the template does not show the problem.
@@ -50,12 +65,18 @@ def encode_problems(
     return encode_conversations(engine, [(*opening, ChatTurn("user", problem.text)) for problem in problems])
 
 
-def encode_conversations(engine: Engine, conversations: Sequence[tuple[ChatTurn, ...]]) -> list[EncodedProblem]:
+def encode_conversations(engine: Engine | None, conversations: Sequence[tuple[ChatTurn, ...]]) -> list[EncodedProblem]:
     """Render and tokenise conversations that end with a question; those with equal turns before it share a preamble.
+
+    Args:
+        engine: tokenises; None for one that gives no ids and is asked conversations.
+        conversations: what is asked.
 
     Raises:
         ModelError: the template does not show the last turn.
     """
+    if engine is None:
+        return [EncodedProblem((), 0, turns) for turns in conversations]
     openings = list(dict.fromkeys(turns[:-1] for turns in conversations))
     probes = [(*opening, ChatTurn("user", text)) for opening in openings for text in SENTINELS]
     encoded = engine.encode([*probes, *conversations])
@@ -77,11 +98,13 @@ def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
     return next((index for index in range(length) if one[index] != other[index]), length)
 
 
-def answer_limit(engine: Engine, task: Task, problems: Sequence[Problem], method: Method, *, reasoning: bool) -> int:
+def answer_limit(
+    engine: Engine | None, task: Task, problems: Sequence[Problem], method: Method, *, reasoning: bool
+) -> int:
     """Return the token limit of a task's answers, derived from its longest right answer.
 
     Args:
-        engine: tokenises; token counts differ between models.
+        engine: tokenises; token counts differ between models.  None for one that gives no ids.
         task: words the answer.
         problems: all problems of the plan, at least one.
         method: ``cot`` counts the explanation in.
@@ -91,10 +114,15 @@ def answer_limit(engine: Engine, task: Task, problems: Sequence[Problem], method
     return reply_limit(engine, max(replies, key=len), reasoning=reasoning)
 
 
-def reply_limit(engine: Engine, longest: str, *, reasoning: bool) -> int:
-    """Return the token limit of replies whose longest right one is given."""
-    tokens = len(engine.tokenize(longest.encode()))
-    return ANSWER_ALLOWANCE * tokens + ANSWER_MARGIN + (THINKING_ALLOWANCE if reasoning else 0)
+def reply_limit(engine: Engine | None, longest: str, *, reasoning: bool) -> int:
+    """Return the token limit of replies whose longest right one is given.
+
+    Where nobody tokenises, as many tokens as the reply has bytes stand for the allowance: a token has at least one, and
+    those of usual vocabularies have two to four of such text.
+    """
+    text = longest.encode()
+    allowed = len(text) if engine is None else ANSWER_ALLOWANCE * len(engine.tokenize(text))
+    return allowed + ANSWER_MARGIN + (THINKING_ALLOWANCE if reasoning else 0)
 
 
 def needed_context(prompts: Sequence[EncodedProblem], max_tokens: int) -> int:

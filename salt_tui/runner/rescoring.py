@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from salt_tui.engine.engine import Token
 from salt_tui.runner.answering import finish_answer
 from salt_tui.runner.asked_problems import form_of
-from salt_tui.runner.live_answer import LiveAnswer
+from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
 from salt_tui.store.records import UnitKind, UnitRecord
 from salt_tui.store.results import StoredReply
 from scoring.answer_status import AnswerStatus, StopReason
@@ -22,8 +22,6 @@ SAME_CONFIDENCE = 1e-9
 
 _OPENING = b"<think>"
 _UNIT_FIELDS = ("line", "text", "reference", "status", "token_start", "token_end", "byte_start", "byte_end")
-_OF_ENTROPY = ("mean_entropy", "max_entropy")
-_UNSTATED: tuple[float | None, ...] = (None,) * len(CONFIDENCE_FUNCTIONS)
 
 Shown: TypeAlias = "int | float | str | None"
 
@@ -60,14 +58,10 @@ def rescored(reply: StoredReply) -> RescoredReply:
     """
     form = form_of(reply.problem)
     reference = split_reference(form, reply.problem.reference)
-    pieces = tuple(reply.reply[token.start : token.end] for token in reply.tokens) or (reply.reply,)
-    statistics = [(token.log_probability, token.entropy or 0.0) for token in reply.tokens] or [(0.0, 0.0)]
     thinking = reply.prompt_end.rstrip().endswith(_OPENING)
-    answer = LiveAnswer(form, reference, pieces, thinking_open=thinking)
+    answer = LiveAnswer(form, reference, (), thinking_open=thinking)
     units: list[UnitRecord] = []
-    for position, (log_probability, entropy) in enumerate(statistics):
-        end = not pieces[position]
-        _, changes = answer.add(Token(0, position, position, log_probability, entropy, (), (), False, end))
+    for changes in _read_again(answer, reply):
         if changes.withdrawn:
             units.clear()
         units += changes.units
@@ -76,17 +70,16 @@ def rescored(reply: StoredReply) -> RescoredReply:
     if changes.withdrawn:
         units.clear()
     units += changes.units
-    if not reply.tokens:
-        units = [replace(unit, token_start=None, token_end=None, confidences=_UNSTATED) for unit in units]
-    elif any(token.entropy is None for token in reply.tokens):
-        units = [replace(unit, confidences=_without_entropy(unit.confidences)) for unit in units]
     return RescoredReply(tuple(units), answer.extraction, status)
 
 
-def _without_entropy(confidences: tuple[float | None, ...]) -> tuple[float | None, ...]:
-    return tuple(
-        None if name in _OF_ENTROPY else value for name, value in zip(CONFIDENCE_FUNCTIONS, confidences, strict=True)
-    )
+def _read_again(answer: LiveAnswer, reply: StoredReply) -> Iterator[ScoredChanges]:
+    if not reply.tokens:
+        yield answer.add_text(reply.reply)
+    for position, token in enumerate(reply.tokens):
+        piece = reply.reply[token.start : token.end]
+        said = Token(0, position, None, token.log_probability, token.entropy, (), (), False, False, piece)
+        yield answer.add(said)[1]
 
 
 def score_differences(stored: StoredReply, found: RescoredReply) -> Iterator[ScoreDifference]:

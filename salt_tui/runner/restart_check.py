@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from salt_tui.engine.engine import (
     INCOMPARABLE,
-    ChatTurn,
     Engine,
     EngineDied,
     EngineError,
     SequenceEnded,
     Token,
 )
-from salt_tui.engine.requests import Forced, Generate
+from salt_tui.engine.requests import ChatTurn, Forced, Generate
 
 _TEXTS = ("Count to nine.", "Name three colours.")
 _STEPS = 6

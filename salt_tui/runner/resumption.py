@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from salt_tui.engine.engine import ChatTurn, Engine
+from salt_tui.engine.engine import Engine
 from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
+from salt_tui.engine.requests import ChatTurn
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.errors import EnvironmentChangedError
 from salt_tui.runner.heartbeat import Heartbeat
@@ -83,7 +84,8 @@ def prepare_resume(
             provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
             pending = store.pending_problems(stored.run)
             _refuse_unplanned(stored.run, plan, pending, database)
-            prompts = _encode_again(engine, plan, pending, stored.run, database)
+            tokenizer = engine if again.info.capabilities.vocabulary else None
+            prompts = _encode_again(tokenizer, plan, pending, stored.run, database)
             return make_ready(stored.run, plan, store, model, prompts, provenance, emit)
         except BaseException:
             engine.close()
@@ -156,7 +158,7 @@ def environment_differences(began: Environment, current: Environment) -> tuple[s
 
 
 def _encode_again(
-    engine: Engine, plan: RunPlan, pending: Sequence[PendingProblem], run: int, database: Path
+    engine: Engine | None, plan: RunPlan, pending: Sequence[PendingProblem], run: int, database: Path
 ) -> dict[tuple[str, str], EncodedProblem]:
     """Render the open prompts, and some that are stored, which must come out as they are stored.
 
@@ -180,7 +182,7 @@ def _encode_again(
     return prompts
 
 
-def _encode_task(engine: Engine, plan: TaskPlan, asked: Sequence[ProblemRecord]) -> list[EncodedProblem]:
+def _encode_task(engine: Engine | None, plan: TaskPlan, asked: Sequence[ProblemRecord]) -> list[EncodedProblem]:
     if plan.task.startswith(FILE_PREFIX):
         return encode_conversations(
             engine, [tuple(ChatTurn(turn.role, turn.content) for turn in problem.messages) for problem in asked]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from salt_tui.engine.engine import Engine, ModelInfo
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.runner.jobs import Emit
-from salt_tui.runner.model_identity import ModelIdentity
+from salt_tui.runner.model_identity import ModelIdentity, identity_of, shown_identity
 from salt_tui.runner.opened_model import load_model
 from salt_tui.runner.plan import DATE_THAT_NOBODY_READS, Environment, RunPlan
 from salt_tui.runner.request import EngineOptions
@@ -32,7 +32,7 @@ def load_again(
     emit: Emit,
     while_waiting: Callable[[], None],
 ) -> LoadedAgain:
-    """Load the model of a run and see that it is the same file.
+    """Load the model of a run and see that it is the same one.
 
     Args:
         engine: has nothing loaded.
@@ -44,21 +44,23 @@ def load_again(
         while_waiting: called every second while the file is hashed.
 
     Raises:
-        UsageError: another file.
+        UsageError: another model.
         ModelError: it cannot be used.
     """
-    identity = ModelIdentity(resolved.files)
+    identity = identity_of(resolved.files)
     info = load_model(engine, resolved, options, plan.date or DATE_THAT_NOBODY_READS, emit, while_waiting)
-    sha256 = identity.sha256(while_waiting)
-    if sha256 != plan.model_sha256:
+    found = identity.text(info, while_waiting)
+    if found != plan.identity:
         raise UsageError(
-            f"{title} cannot be resumed: {resolved.path} is another file than it was (SHA-256"
-            f" {sha256[:12]}…, then {plan.model_sha256[:12]}…); put the old one back or start anew"
+            f"{title} cannot be resumed: {resolved.place} is another model than it was ({shown_identity(found)}, then"
+            f" {shown_identity(plan.identity)}); put the old one back or start anew"
         )
+    if info.sent != plan.sent:
+        raise UsageError(f"{title} cannot be resumed: {resolved.name} would be asked otherwise than it was; start anew")
     return LoadedAgain(info, identity)
 
 
-def options_of(environment: Environment, *, width: int, context: int, threads: int | None) -> EngineOptions:
+def options_of(environment: Environment, *, width: int, context: int | None, threads: int | None) -> EngineOptions:
     """Return how a run computed, to compute so again.
 
     Args:

@@ -91,6 +91,7 @@ def describe_stored(queries: Queries, run: int) -> RunStarted:
         exact=stored.record.exact,
         tasks=tuple(TaskProgress(counts.task, counts.done, counts.answers) for counts in queries.task_counts(run)),
         warnings=stored.record.warnings,
+        statistics=stored.record.statistics,
     )
 
 

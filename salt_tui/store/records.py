@@ -201,6 +201,7 @@ class TokenRecord:
 
     Attributes:
         id: None where the engine gives none; ``piece`` holds its bytes then.
+        log_probability: None for bytes of the reply that no token which the engine reported accounts for.
         entropy: None where it is not known over the whole vocabulary.
         alternatives: ids of the most probable tokens, most probable first; bytes where the engine gives no ids.
         piece: bytes of a token without id, else None: the vocabulary has them.
@@ -210,7 +211,7 @@ class TokenRecord:
     id: int | None
     start: int
     end: int
-    log_probability: float
+    log_probability: float | None
     entropy: float | None
     alternatives: tuple[int | bytes, ...]
     alternative_log_probabilities: tuple[float, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from salt_tui.store.records import (
@@ -162,6 +162,7 @@ class UnitColumns:
         status: code, the place in `schema.UNIT_STATUSES`.
         confidences: values by confidence function, NaN for NULL.
         lower_is_confident: those of them that are from elsewhere and whose lower values are more confident.
+        undefined: why a function has no value at all where the engine did not give what it needs.
     """
 
     kind: str
@@ -174,6 +175,7 @@ class UnitColumns:
     status: NDArray[np.int64]
     confidences: Mapping[str, NDArray[np.float64]]
     lower_is_confident: frozenset[str] = frozenset()
+    undefined: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

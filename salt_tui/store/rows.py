@@ -98,7 +98,7 @@ def token_row(generation: int, token: TokenRecord) -> Row:
             f" {len(log_probabilities)} log-probabilities; the row was refused"
         )
     # One sum finds any NaN or infinity, because log-probabilities have one sign and cannot cancel.
-    numbers = (token.log_probability, token.entropy or 0.0, sum(log_probabilities))
+    numbers = (token.log_probability or 0.0, token.entropy or 0.0, sum(log_probabilities))
     if not all(map(isfinite, numbers)):
         raise StoreFailure(
             f"token {token.position} of generation {generation} has a number that is not finite; the row was refused"
@@ -149,7 +149,7 @@ def token_record(row: Sequence[Any], place: Place) -> TokenRecord:
         StoreError: the alternatives are not what `token_row` writes.
     """
     names, log_probabilities = place.read("alternatives", row[7], _alternatives)
-    if not (isfinite(row[5]) and isfinite(row[6] or 0.0) and all(map(isfinite, log_probabilities))):
+    if not (isfinite(row[5] or 0.0) and isfinite(row[6] or 0.0) and all(map(isfinite, log_probabilities))):
         raise place.foreign(f"a number of token {row[0]}", "not finite")
     return TokenRecord(
         position=row[0],

@@ -26,6 +26,13 @@ CONFIDENCE_COLUMNS: tuple[str, ...] = (
 )
 """One column of ``unit`` per confidence function, in the order of `UnitRecord.confidences`."""
 
+UNDEFINED_BY_STATISTICS: dict[str, dict[str, str]] = {
+    "vocabulary": {},
+    "top_k": dict.fromkeys(("mean_entropy", "max_entropy"), "top-k only"),
+    "none": dict.fromkeys(CONFIDENCE_COLUMNS, "no log-probabilities"),
+}
+"""By the statistics of a run the confidence functions that none of its units has, and why."""
+
 TOKEN_SIGNALS: tuple[str, ...] = ("min_probability", "mean_margin", "mean_rank", "first_token_probability")
 """Signals that `salt_tui.store.token_signals` computes from stored tokens; none of another origin may be called so."""
 
@@ -202,7 +209,7 @@ CREATE TABLE token (
     bytes BLOB,
     byte_start INTEGER NOT NULL CHECK (byte_start >= 0),
     byte_end INTEGER NOT NULL CHECK (byte_end >= byte_start),
-    log_probability REAL NOT NULL CHECK (log_probability <= 0),
+    log_probability REAL CHECK (log_probability <= 0),
     entropy REAL CHECK (entropy >= 0),
     alternatives TEXT NOT NULL,
     forced INTEGER NOT NULL CHECK (forced IN (0, 1)),
@@ -311,7 +318,7 @@ SELECT
     CASE WHEN unit.status <> 'missing' THEN unit.status = 'correct' END AS correct,
     unit.perplexity, unit.log_perplexity, unit.mean_probability, unit.median_probability, unit.max_probability,
     unit.logprob_sum, unit.mean_entropy, unit.max_entropy, unit.joint_probability,
-    unit.token_start, unit.token_end, unit.byte_start, unit.byte_end
+    unit.token_start, unit.token_end, unit.byte_start, unit.byte_end, run.statistics
 FROM run
 JOIN problem ON problem.run = run.id
 JOIN generation ON generation.problem = problem.id AND generation.study IS NULL

@@ -64,9 +64,12 @@ class TokenSignalQueries(Reader):
         """
         import numpy as np
 
+        # Where tokens may be lost, units that touch a loss have no confidence; elsewhere all with tokens have one.
+        top_k = self._row("SELECT statistics FROM run WHERE id = ?", (run,), f"run {run}")[0] != "vocabulary"
+        known = "token_start IS NOT NULL" + (" AND max_probability IS NOT NULL" if top_k else "")
         units = self._array(
             f'SELECT generation, "index", token_start, token_end FROM unit WHERE generation IN ({_COUNTED_ANSWERS})'
-            ' AND kind = ? AND token_start IS NOT NULL ORDER BY generation, "index"',
+            f' AND kind = ? AND {known} ORDER BY generation, "index"',
             (run, answer, kind),
             4,
         )

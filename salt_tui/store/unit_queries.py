@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from salt_tui.store.records import SignalKind, UnitKind
 from salt_tui.store.results import SignalName, UnitColumns, WrongAtom
 from salt_tui.store.rows import MOST_UNITS
-from salt_tui.store.schema import CONFIDENCE_COLUMNS, LEFT_OUT_STATUSES, STATUS_CODE
+from salt_tui.store.schema import CONFIDENCE_COLUMNS, LEFT_OUT_STATUSES, STATUS_CODE, UNDEFINED_BY_STATISTICS
 from salt_tui.store.signal_queries import SignalQueries
 from salt_tui.store.stored_values import Place
 from salt_tui.visible_text import visible
@@ -67,6 +67,8 @@ class UnitQueries(SignalQueries):
         values = {name: table[:, 4 + column].copy() for column, name in enumerate(stored)}
         for name, signal in signals.items():
             values[name] = self._signal_values(run, signal, kind, whole[:, 0], whole[:, 1])
+        statistics = self._row("SELECT statistics FROM run WHERE id = ?", (run,), f"run {run}")[0]
+        reasons = UNDEFINED_BY_STATISTICS.get(statistics, {})
         return UnitColumns(
             kind=kind,
             task_names=tuple(map(visible, names)),
@@ -78,6 +80,7 @@ class UnitQueries(SignalQueries):
             status=whole[:, 3],
             confidences={name: values[name] for name in functions},
             lower_is_confident=frozenset(name for name, signal in signals.items() if signal.lower_is_confident),
+            undefined={name: reason for name, reason in reasons.items() if name in functions},
         )
 
     def _signal_values(

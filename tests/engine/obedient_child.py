@@ -11,7 +11,6 @@ from salt_tui.engine import serve
 from salt_tui.engine.engine import (
     Build,
     Capabilities,
-    ChatTurn,
     ContextError,
     ContextInfo,
     ContextOptions,
@@ -25,7 +24,7 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Token,
 )
-from salt_tui.engine.requests import Free, Generate
+from salt_tui.engine.requests import ChatTurn, Free, Generate
 
 ANSWER, SEGFAULT, KILL, HANG, RAISE, SLOW = range(6)
 

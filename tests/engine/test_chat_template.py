@@ -17,8 +17,8 @@ from salt_tui.engine.chat_template import (
     prompt_bytes,
     render_plain,
 )
-from salt_tui.engine.engine import ChatTurn
 from salt_tui.engine.gguf_header import read_header
+from salt_tui.engine.requests import ChatTurn
 
 pytestmark = pytest.mark.quick
 

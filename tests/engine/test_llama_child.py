@@ -17,7 +17,6 @@ import pytest
 
 from salt_tui.engine.engine import (
     ALTERNATIVES,
-    ChatTurn,
     ContextError,
     ContextInfo,
     ContextOptions,
@@ -33,7 +32,7 @@ from salt_tui.engine.engine import (
     Token,
 )
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
-from salt_tui.engine.requests import Forced, Free, Generate, Sampling
+from salt_tui.engine.requests import ChatTurn, Forced, Free, Generate, Sampling
 
 pytestmark = pytest.mark.model
 

@@ -14,7 +14,6 @@ import pytest
 
 import salt_tui
 from salt_tui.engine.engine import (
-    ChatTurn,
     ContextError,
     ContextOptions,
     EngineDied,
@@ -28,7 +27,7 @@ from salt_tui.engine.engine import (
     Token,
 )
 from salt_tui.engine.process import EngineProcess, describe_death, read_log_tail
-from salt_tui.engine.requests import Free, Generate
+from salt_tui.engine.requests import ChatTurn, Free, Generate
 
 CHILD = Path(__file__).with_name("obedient_child.py")
 COMMAND = (sys.executable, "-P", str(CHILD))

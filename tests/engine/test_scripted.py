@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from salt_tui.engine.engine import (
     Activations,
-    ChatTurn,
     Chosen,
     ContextError,
     ContextOptions,
@@ -36,7 +35,7 @@ from salt_tui.engine.engine import (
 from salt_tui.engine.engine_kinds import SCRIPTED_COMMAND
 from salt_tui.engine.models import ModelRegistry, open_engine, resolve_model
 from salt_tui.engine.process import EngineProcess
-from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout
+from salt_tui.engine.requests import ChatTurn, Choice, Forced, Free, Generate, Readout
 from salt_tui.engine.script import read_script
 from salt_tui.engine.scripted_child import END_TOKEN, UNLISTED_LOG_PROBABILITY, ScriptedBackend
 

@@ -13,7 +13,6 @@ import pytest
 
 from salt_tui.engine.engine import (
     Activations,
-    ChatTurn,
     Chosen,
     ContextError,
     EngineError,
@@ -25,7 +24,7 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Token,
 )
-from salt_tui.engine.requests import Choice, Forced, Free, Generate, Readout, Sampling
+from salt_tui.engine.requests import ChatTurn, Choice, Forced, Free, Generate, Readout, Sampling
 from tests.engine.random_mamba import write_mamba
 from tests.engine.test_llama_child import Loaded, bundled_model, count, second_model
 

@@ -14,7 +14,6 @@ from salt_tui.engine.engine import (
     AsideTaken,
     Build,
     Capabilities,
-    ChatTurn,
     Chosen,
     ContextInfo,
     ContextOptions,
@@ -30,7 +29,7 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Token,
 )
-from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate, Readout, Sampling
+from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate, Readout, Sampling
 
 pytestmark = pytest.mark.quick
 
@@ -64,6 +63,9 @@ MESSAGES: list[wire.Message] = [
     ),
     wire.ContinueConversation((1, 2), ChatTurn("user", "é")),
     NextTurn(1, (3, 4)),
+    Generate(3, (), 0, (Free(4),), conversation=(ChatTurn("user", "é"),)),
+    wire.TokenStep((Token(1, 0, None, None, None, (), (), False, False, b"\xc3"),)),
+    wire.TokenStep((Token(1, 1, None, -0.5, None, (b"\xff", b"a"), (-0.5, -1.0), False, True, b""),)),
     wire.DefineSet("words", (1, 2)),
     wire.Accepted(),
     AsideTaken(1, 2, (-0.5, -math.inf), -1.5),

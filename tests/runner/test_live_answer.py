@@ -116,3 +116,43 @@ def test_spans_slice_back_to_the_text(pieces: list[bytes]) -> None:
             assert unit.token_start is not None
             assert unit.token_end is not None
             assert unit.token_start < unit.token_end
+
+
+def spelled(*tokens: tuple[bytes, float | None]) -> list[UnitRecord]:
+    """Return the atoms of an answer of an engine without ids, from the bytes and log-probabilities of its tokens."""
+    live = LiveAnswer(TASK, REFERENCE, (), thinking_open=False)
+    units: list[UnitRecord] = []
+    for place, (piece, log) in enumerate(tokens):
+        record, changes = live.add(Token(1, place, None, log, None, (), (), False, False, piece))
+        assert (record.id, record.piece, record.entropy) == (None, piece, None)
+        units += changes.units
+    units += live.finish(cut=False, count_missing=True).units
+    return [unit for unit in units if unit.kind == "atom"]
+
+
+def test_an_engine_without_ids_or_entropies_gives_units_without_entropy_functions() -> None:
+    atoms = spelled((b"****\nAAA", -0.1), (b" CC", -0.2), (b"C", -0.3), (b" GGG\n****", -0.4))
+    known = [dict(zip(CONFIDENCE_FUNCTIONS, atom.confidences, strict=True)) for atom in atoms]
+    assert [values["logprob_sum"] for values in known] == [-0.1, -0.5, -0.4]
+    assert {(values["mean_entropy"], values["max_entropy"]) for values in known} == {(None, None)}
+
+
+def test_a_unit_that_touches_what_a_server_lost_has_no_confidence() -> None:
+    """Bytes that no token accounts for, and a place where a token was lost altogether."""
+    undefined = (None,) * len(CONFIDENCE_FUNCTIONS)
+    first, second, third = spelled((b"****\n", -0.1), (b"AA", None), (b"A CCC ", -0.2), (b"GGG\n****", -0.3))
+    assert first.confidences == undefined
+    assert (first.token_start, first.token_end) == (1, 3)
+    assert second.confidences[MAX_PROBABILITY] == math.exp(-0.2)
+    first, second, third = spelled((b"****\nAAA", -0.1), (b"", None), (b" CCC ", -0.2), (b"GGG\n****", -0.3))
+    assert first.confidences == undefined
+    assert None not in {second.confidences[MAX_PROBABILITY], third.confidences[MAX_PROBABILITY]}
+
+
+def test_text_that_came_without_tokens_has_units_without_tokens() -> None:
+    live = LiveAnswer(TASK, REFERENCE, (), thinking_open=False)
+    units = [*live.add_text(b"****\nAAA CCT\n****").units, *live.finish(cut=False, count_missing=True).units]
+    atoms = [unit for unit in units if unit.kind == "atom"]
+    assert [atom.status for atom in atoms] == ["correct", "wrong", "missing"]
+    assert {(atom.token_start, atom.token_end) for atom in atoms} == {(None, None)}
+    assert {value for atom in atoms for value in atom.confidences} == {None}

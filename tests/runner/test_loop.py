@@ -30,7 +30,7 @@ from salt_tui.runner.events import (
     RunStarted,
 )
 from salt_tui.runner.loop import Loop
-from salt_tui.runner.model_identity import ModelIdentity
+from salt_tui.runner.model_identity import FileIdentity
 from salt_tui.runner.opened_model import load_model
 from salt_tui.runner.plan import Environment
 from salt_tui.runner.preparation import prepare_run
@@ -242,13 +242,13 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
 ) -> None:
     beats: list[str] = []
     doing = ["nothing"]
-    beat, result, restart = Store.heartbeat, ModelIdentity.sha256, EngineProcess.restart
+    beat, result, restart = Store.heartbeat, FileIdentity.sha256, EngineProcess.restart
 
     def heartbeat(self: Store, work: Work) -> None:
         beats.append(doing[-1])
         beat(self, work)
 
-    def slow_result(self: ModelIdentity, *arguments: Callable[[], None]) -> str:
+    def slow_result(self: FileIdentity, *arguments: Callable[[], None]) -> str:
         doing.append("hash")
         self._hash._thread = threading.Thread(target=time.sleep, args=(0.05,))
         self._hash._thread.start()
@@ -268,7 +268,7 @@ def test_the_lease_is_kept_alive_while_a_model_is_loaded_and_loaded_again(
     monkeypatch.setattr("salt_tui.runner.heartbeat.HEARTBEAT_SECONDS", 0.0)
     monkeypatch.setattr("salt_tui.runner.model_identity.WAITING_SECONDS", 0.01)
     monkeypatch.setattr(Store, "heartbeat", heartbeat)
-    monkeypatch.setattr(ModelIdentity, "sha256", slow_result)
+    monkeypatch.setattr(FileIdentity, "sha256", slow_result)
     monkeypatch.setattr(EngineProcess, "restart", marked_restart)
     with open_queries(tmp_path / "x.db") as queries:
         stored = queries.run_record(1)
@@ -290,7 +290,7 @@ def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None
     model = scripted_model(*TASKS, seconds_per_step=0.002)
     compute(request(model), database, stop_after=5)
     model.write_text(model.read_text() + " ")
-    with pytest.raises(UsageError, match="is another file than it was"):
+    with pytest.raises(UsageError, match="is another model than it was"):
         resume(database)
 
 

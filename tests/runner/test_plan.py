@@ -21,7 +21,7 @@ from salt_tui.runner.plan import (
 pytestmark = pytest.mark.quick
 
 TASK = TaskPlan("maze", 1, "easy", {"rows": "3..5"}, "regular", 3, ("e",), ("a", "b"), 90)
-PLAN = RunPlan("0f", "{{ x }}", {"enable_thinking": False}, "2026-01-02", 1, 2, (TASK,), SamplingPlan(), 512, 4)
+PLAN = RunPlan("sha256:0f", "{{ x }}", {"enable_thinking": False}, "2026-01-02", 1, 2, (TASK,), SamplingPlan(), 512, 4)
 ENVIRONMENT = Environment(
     "0.1", "3.11", "llama.cpp", {"llama_cpp": "1"}, ("CPU",), "auto", 0, False, 2, 512, 512, "f16", "f16", True,
     {"slots": 0.0}, True,
@@ -34,7 +34,7 @@ def test_reading_back_gives_the_same() -> None:
 
 
 def test_the_hash_is_pinned() -> None:
-    assert content_hash(canonical_json(PLAN))[:16] == "7ddf9fa56a99d2d9"
+    assert content_hash(canonical_json(PLAN))[:16] == "502a1e58cc09c179"
 
 
 def test_differences_name_the_leaf() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from salt_tui.engine.engine import ChatTurn
+from salt_tui.engine.requests import ChatTurn
 from salt_tui.runner.prompting import CONTEXT_STEP, answer_limit, common_prefix, encode_problems, needed_context
 from tasks.parameters import level_parameters
 from tasks.problems import draw_problems

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scoring.confidence import (
     CONFIDENCE_FUNCTIONS,
     HEADLINE_FUNCTION,
+    OF_ENTROPY,
     SAME_ORDER,
     unit_confidences,
 )
@@ -111,3 +112,14 @@ def test_functions_of_one_order_rank_alike() -> None:
     for group in SAME_ORDER:
         orders = {tuple(np.argsort(CONFIDENCE_FUNCTIONS[name].oriented(np.array(columns[name])))) for name in group}
         assert len(orders) == 1
+
+
+def test_what_is_not_known_leaves_out_just_what_needs_it() -> None:
+    """Without entropies those of entropies are undefined; a token without probability leaves nothing."""
+    whole, some = unit_confidences([-0.5, -1.0], [0.3, 0.7]), unit_confidences([-0.5, -1.0], [0.3, None])
+    assert {name for name, value in some.items() if value is None} == OF_ENTROPY == {"mean_entropy", "max_entropy"}
+    assert {name: value for name, value in some.items() if name not in OF_ENTROPY} == {
+        name: value for name, value in whole.items() if name not in OF_ENTROPY
+    }
+    assert set(unit_confidences([-0.5, None], [0.3, 0.7]).values()) == {None}
+    assert list(unit_confidences([None], [None])) == list(CONFIDENCE_FUNCTIONS)

@@ -50,7 +50,7 @@ class StudyPlan:
         answers: task to the positions of the covered answers, from 0: those that were finished when the study began.
         answers_hash: of the problems and replies of these.
         jobs: how many sequences there are to compute.
-        context: tokens per sequence, prompt included.
+        context: tokens per sequence, prompt included; None where the engine does not let us choose.
         width: sequences decoded at once, as in the run.
     """
 
@@ -60,7 +60,7 @@ class StudyPlan:
     answers: dict[str, tuple[int, ...]]
     answers_hash: str
     jobs: int
-    context: int
+    context: int | None
     width: int
 
     @classmethod

@@ -106,8 +106,8 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
     run, answers = subject.stored.run, subject.answers
     if not answers:
         raise UsageError(f"run {run} has no finished answer that a study could be about")
-    if request.context is not None and request.context < subject.plan.context:
-        least = subject.plan.context
+    least = subject.plan.context
+    if request.context is not None and least is not None and request.context < least:
         raise UsageError(f"-c {request.context}: a study has at least the context of its run, {least} tokens")
     if kind.computed_by == "no model":
         return _prepare_without_model(kind, options, subject, database, emit)
@@ -119,7 +119,7 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
         loaded = _load(engine, resolved, subject, kind, request.threads, request.cache_mb, None, emit)
         jobs = _jobs(kind, options, subject, loaded, database, emit, None if reused is None else reused.work)
         needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
-        context = max(subject.plan.context, needed, request.context or 0)
+        context = _grown(subject.plan.context, max(needed, request.context or 0))
         model, provenance = _open_as_the_run(loaded, subject, jobs, context)
         plan = _plan(kind, options, subject, len(jobs), context)
         # The last event at which a stop leaves nothing behind.
@@ -242,6 +242,7 @@ def _ready_without_model(
             tasks=(),
             warnings=(),
             study=work.number,
+            statistics=subject.stored.record.statistics,
         )
     )
     return ReadyWork(
@@ -257,7 +258,12 @@ def _ready_without_model(
     )
 
 
-def _plan(kind: StudyKind, options: Options, subject: Subject, jobs: int, context: int) -> StudyPlan:
+def _grown(context: int | None, needed: int) -> int | None:
+    """Return the context of a study: the run's, or more; None where the engine does not let us choose it."""
+    return None if context is None else max(context, needed)
+
+
+def _plan(kind: StudyKind, options: Options, subject: Subject, jobs: int, context: int | None) -> StudyPlan:
     return StudyPlan(
         kind=kind.name,
         run_plan_hash=subject.stored.record.plan_hash,
@@ -385,7 +391,7 @@ def _jobs(
 
 
 def _open_as_the_run(
-    loaded: _LoadedStudy, subject: Subject, jobs: Sequence[Job], context: int
+    loaded: _LoadedStudy, subject: Subject, jobs: Sequence[Job], context: int | None
 ) -> tuple[OpenedModel, Provenance]:
     """Open the context with the shape of the run, and with the layers that jobs ask for."""
     layers = tuple(sorted({layer for job in jobs for layer in job.request(0).layers}))
@@ -412,7 +418,7 @@ def _record(
         exact=provenance.environment.exact,
         warnings=provenance.warnings,
         statistics=model.info.capabilities.statistics,
-        model=model_record(resolved, model.info, provenance.model.sha256())
+        model=model_record(resolved, model.info, provenance.model.text(model.info))
         if kind.computed_by == "another model"
         else None,
     )
@@ -434,6 +440,7 @@ def _ready(work: Work, plan: StudyPlan, study: _OpenStudy, database: Path, emit:
             tasks=_progress(study, left),
             warnings=study.provenance.warnings,
             study=work.number,
+            statistics=model.info.capabilities.statistics,
         )
     )
     with open_queries(database) as queries:

@@ -171,6 +171,7 @@ class QuestionAttempt:
         self._say(value, NO_LABEL if value is None else mass_remark(mass))
 
     def _take_token(self, token: Token) -> None:
+        assert token.id is not None  # the kind needs forced tokens, so ids
         piece = self._job.pieces[token.id]
         start = len(self._reply)
         self._reply += piece

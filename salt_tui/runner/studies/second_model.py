@@ -91,8 +91,8 @@ class SecondWalkAttempt:
     job: SecondWalkJob
     output: Output
     _reply: bytearray = field(default_factory=bytearray)
-    _log_probabilities: list[float] = field(default_factory=list)
-    _entropies: list[float] = field(default_factory=list)
+    _log_probabilities: list[float | None] = field(default_factory=list)
+    _entropies: list[float | None] = field(default_factory=list)
 
     def take(self, event: ReplyEvent) -> None:
         """Take what the model gives to the listed tokens, or the next token."""
@@ -119,7 +119,7 @@ class SecondWalkAttempt:
 
     def _take_token(self, token: Token) -> None:
         start = len(self._reply)
-        self._reply += b"" if token.end else self.job.pieces[token.id]
+        self._reply += token.spoken(self.job.pieces)
         record = TokenRecord(
             position=token.position,
             id=token.id,
@@ -226,7 +226,7 @@ def _listed(token: StoredToken) -> tuple[list[int], list[float]]:
     record = token.record
     known = [number for number in record.alternatives if isinstance(number, int)]
     values = list(record.alternative_log_probabilities)
-    if record.id is not None and record.id not in known:
+    if record.id is not None and record.id not in known and record.log_probability is not None:
         known.append(record.id)
         values.append(_as_stored(record.log_probability))
     return known, values

@@ -8,7 +8,7 @@ from salt_tui.engine.engine import Engine
 from salt_tui.engine.model_registry import load_registry
 from salt_tui.engine.models import ResolvedModel, resolve_model, resolve_stored
 from salt_tui.runner.jobs import Emit
-from salt_tui.runner.model_identity import ModelIdentity
+from salt_tui.runner.model_identity import identity_of
 from salt_tui.runner.opened_model import load_model
 from salt_tui.runner.plan import DATE_THAT_NOBODY_READS, RunPlan
 from salt_tui.runner.request import EngineOptions
@@ -45,18 +45,17 @@ def load_second_model(
     emit: Emit,
     while_waiting: Callable[[], None],
 ) -> LoadedAgain:
-    """Load it; that of a stored study must be the same file.
+    """Load it; that of a stored study must be the same.
 
     Raises:
-        UsageError: another file.
+        UsageError: another one.
         ModelError: it cannot be used.
     """
-    identity = ModelIdentity(resolved.files)
+    identity = identity_of(resolved.files)
     info = load_model(engine, resolved, options, plan.date or DATE_THAT_NOBODY_READS, emit, while_waiting)
-    sha256 = identity.sha256(while_waiting)
-    if study is not None and sha256 != study.model.sha256:
+    if study is not None and identity.text(info, while_waiting) != study.model.identity:
         raise UsageError(
-            f"{study.work.title} cannot be resumed: {resolved.path} is another file than it was; put the old one back"
+            f"{study.work.title} cannot be resumed: {resolved.place} is another model than it was; put the old one back"
             " or start anew"
         )
     return LoadedAgain(info, identity)

@@ -49,9 +49,8 @@ def covered_answers(queries: Queries, run: int, plan: RunPlan) -> tuple[CoveredA
     for answer in queries.answers(run):
         if answer.generation is None or answer.reply is None or answer.answer_status in {None, *LEFT_OUT}:
             continue
-        prompt = queries.prompt(answer.generation)
-        if prompt is None:
-            continue  # an engine that gives no ids; kinds that need none do not ask for the prompt
+        # An engine that gives no ids has no prompt; kinds that do not need ids do not ask for it.
+        prompt = queries.prompt(answer.generation) or ()
         covered.append(
             CoveredAnswer(
                 generation=answer.generation,

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from salt_tui.engine.engine import ChatTurn
-from salt_tui.engine.requests import Choice
+from salt_tui.engine.requests import ChatTurn, Choice
 from salt_tui.runner.jobs import Job, JobName
 from salt_tui.runner.studies.against_tokens import compare_with_tokens, verdict
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting

@@ -100,7 +100,7 @@ def test_stopped_and_resumed_gives_the_same_and_another_file_is_refused(
     assert look(halves, other, stop_after=1)[-1].state == "interrupted"
     kept = other.read_text()
     other.write_text(kept + " ")
-    with pytest.raises(UsageError, match=r"study 1\.1 cannot be resumed: .* is another file than it was"):
+    with pytest.raises(UsageError, match=r"study 1\.1 cannot be resumed: .* is another model than it was"):
         resume_study(halves)
     other.write_text(kept)
     resume_study(halves)
