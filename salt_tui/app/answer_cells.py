@@ -19,6 +19,7 @@ KINDS: tuple[str, ...] = ("atom", "line")
 
 FUNCTIONS: tuple[str, ...] = tuple(CONFIDENCE_FUNCTIONS)
 COLUMNS = {name: column for column, name in enumerate(FUNCTIONS)}
+_NONE: NDArray[np.float64] = np.empty(0)
 STATUS_CODES: dict[str, int] = {status: code for code, status in enumerate(UNIT_STATUSES)}
 
 
@@ -30,13 +31,15 @@ class UnitCells:
         lines: the 0-based line that each unit stands on.
         lengths: units of each line that is shown, in order; all together where the units are the lines.
         values: `FUNCTIONS` per unit, NaN for undefined; doubles, so that no two tie that the report tells apart.
+        signals: by name, the scores that studies or others gave to the units, as far as they were read; NaN for
+            undefined.
         texts: what was said and what is right, while the answer is being written; None when only the store knows.
 
     Args:
         kind: one of `KINDS`.
     """
 
-    __slots__ = ("_flow", "_flow_of", "_one_line", "lengths", "lines", "statuses", "texts", "values")
+    __slots__ = ("_flow", "_flow_of", "_one_line", "lengths", "lines", "signals", "statuses", "texts", "values")
 
     def __init__(self, kind: str) -> None:
         """Start without units."""
@@ -44,6 +47,7 @@ class UnitCells:
         self.lines = array("H")
         self.lengths = array("I")
         self.values = array("d")
+        self.signals: dict[str, NDArray[np.float64]] = {}
         self.texts: list[tuple[str | None, str | None]] | None = None
         self._one_line = kind == "line"
         self._flow: Flow | None = None
@@ -85,6 +89,7 @@ class UnitCells:
         self.statuses = other.statuses[:count]
         self.lines = other.lines[:count]
         self.values = other.values[: count * len(FUNCTIONS)]
+        self.signals = {name: values[:count] for name, values in other.signals.items()}
         self.lengths = array("I")
         for number, line in enumerate(self.lines):
             if number and (self._one_line or self.lines[number - 1] == line):
@@ -129,15 +134,23 @@ class UnitCells:
         """Return the status of a unit."""
         return UNIT_STATUSES[self.statuses[index]]
 
-    def value(self, index: int, column: int) -> float | None:
-        """Return the value of a unit by the function in that column, None where it is undefined."""
-        value = self.values[index * len(FUNCTIONS) + column]
+    def value(self, index: int, function: str) -> float | None:
+        """Return the value of a unit by a function or signal, None where it is undefined."""
+        value = float(self.column(range(index, index + 1), function)[0])
         return None if math.isnan(value) else value
 
-    def column(self, units: range, column: int) -> array[float]:
-        """Return the values of neighbouring units by the function in that column, NaN where undefined."""
-        width = len(FUNCTIONS)
-        return self.values[units.start * width + column : units.stop * width : width]
+    def column(self, units: range, function: str) -> Sequence[float] | NDArray[np.float64]:
+        """Return the values of neighbouring units by a function or signal, NaN where undefined."""
+        width, column = len(FUNCTIONS), COLUMNS.get(function)
+        if column is not None:
+            return self.values[units.start * width + column : units.stop * width : width]
+        known = self.signals.get(function, _NONE)[units.start : units.stop]
+        missing = len(units) - known.size
+        return np.concatenate([known, np.full(missing, np.nan)]) if missing else known
+
+    def copied(self, function: str) -> NDArray[np.float64]:
+        """Return a copy of all values by a function or signal, NaN where undefined."""
+        return np.array(self.column(range(len(self)), function), dtype=np.float64)
 
     def clear(self) -> None:
         """Forget all units."""
@@ -145,6 +158,7 @@ class UnitCells:
         self.lines = array("H")
         self.lengths = array("I")
         self.values = array("d")
+        self.signals = {}
         self._flow = None
         if self.texts is not None:
             self.texts = []

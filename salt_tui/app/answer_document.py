@@ -11,6 +11,7 @@ from salt_tui.app.right_tokens import Candidate, RightToken, candidates, right_p
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import ProblemRecord, UnitRecord
 from salt_tui.store.results import StoredToken
+from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from salt_tui.visible_text import visible
 from scoring.signals import confidence_entry
 
@@ -113,6 +114,14 @@ class AnswerDocument:
     def reply_text(self) -> str:
         """Return the reply with its control characters visible, one line for each of its lines."""
         return raw_text(self.reply)
+
+    def values_of(self, function: str) -> list[float | None]:
+        """Return the value of every atom by a confidence function or a signal, None where it is undefined."""
+        if function in CONFIDENCE_COLUMNS:
+            column = CONFIDENCE_COLUMNS.index(function)
+            return [atom.confidences[column] for atom in self.atoms]
+        known = next((signal.values for signal in self.signals if signal.name == function), {})
+        return [known.get(atom.index) for atom in self.atoms]
 
     # --- steps --------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from salt_tui.app import answer_lines
-from salt_tui.app.answer_cells import COLUMNS
 from salt_tui.app.answer_document import AnswerDocument, load_answer
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import TextToRead
@@ -25,7 +24,7 @@ from salt_tui.app.problem_picture import picture
 from salt_tui.app.reply_view import ReplyView
 from salt_tui.app.run_session import RunSession
 from salt_tui.app.scrubber import Scrubber, played_words
-from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.shade_scale import shade_scale
 from salt_tui.app.sized_panel import SizedPanel
 from salt_tui.app.task_ranks import TaskRanks
 from salt_tui.app.token_player import TokenPlayer
@@ -178,8 +177,8 @@ class AnswerScreen(FramedScreen):
             self.refresh_bindings()
             return
         function = session.state.map.function
-        values = (atom.confidences[COLUMNS[function]] for atom in document.atoms)
-        place = SHADE_SCALES[function].place
+        values = document.values_of(function)
+        place = shade_scale(function).place
         self.reply.show(document, self.desk.look, [None if value is None else place(value) for value in values])
         self.query_one("#problem", Static).update(self._picture(document))
         self.query_one("#reference", Static).update(

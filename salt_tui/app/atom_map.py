@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, STATUS_CODES, AnswerCells
+from salt_tui.app.answer_cells import STATUS_CODES, AnswerCells
 from salt_tui.app.map_layout import MapLayout
 from salt_tui.app.map_rows import Place
 from salt_tui.measure.surest_wrong import surest_wrong
-from scoring.confidence import CONFIDENCE_FUNCTIONS
+from scoring.signals import confidence_entry
 
 _RIGHT = STATUS_CODES["correct"]
 
@@ -154,10 +154,9 @@ class AtomMap(MapLayout):
         cells = [self.answers[number].units[self._kind] for number in numbers]
         starts = np.cumsum([0, *(len(units) for units in cells)])
         surety = np.empty(int(starts[-1]), dtype=np.float64)
-        column = COLUMNS[self._function]
         for start, units in zip(starts.tolist(), cells, strict=False):
-            surety[start : start + len(units)] = np.frombuffer(units.values)[column :: len(FUNCTIONS)]
-        if not CONFIDENCE_FUNCTIONS[self._function].higher_is_confident:
+            surety[start : start + len(units)] = units.column(range(len(units)), self._function)
+        if not confidence_entry(self._function).higher_is_confident:
             np.negative(surety, out=surety)
         statuses = np.frombuffer(b"".join(units.statuses for units in cells), dtype=np.uint8)
         places = surest_wrong(statuses, surety, count)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from salt_tui.app.right_tokens import Parting
-from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.shade_scale import shade_scale
 from salt_tui.app.text_rows import fit
 from salt_tui.visible_text import visible
-from scoring.confidence import CONFIDENCE_FUNCTIONS
+from scoring.signals import confidence_entry
 
 TEXT_CELLS = 20
 """Cells of an atom that are shown: some are thousands long, and the verdict must stay on the screen."""
@@ -116,14 +116,14 @@ def _verdict(unit: DescribedUnit) -> str:
     verdict = "right" if unit.status == "correct" else unit.status
     if unit.status in {"wrong", "redundant"} and unit.surer_than is not None and unit.surer_than >= TOP_TENTH:
         return "confidently wrong" if unit.status == "wrong" else "redundant, confidently wrong"
-    unsure = unit.value is not None and SHADE_SCALES[unit.function].place(unit.value) < UNSURE
+    unsure = unit.value is not None and shade_scale(unit.function).place(unit.value) < UNSURE
     return "right but unsure" if unit.status == "correct" and unsure else verdict
 
 
 def _confidence(unit: DescribedUnit) -> str:
     if unit.value is None:
         return ""
-    direction = "" if CONFIDENCE_FUNCTIONS[unit.function].higher_is_confident else " (lower is surer)"
+    direction = "" if confidence_entry(unit.function).higher_is_confident else " (lower is surer)"
     words = [f"{unit.function} {confidence_text(unit.value)}{direction}"]
     if unit.surer_than is not None:
         # An atom that came after the last measurement can be surer than all that were measured, never than itself.

@@ -143,7 +143,9 @@ class LiveBody(FramedScreen):
         legend.words = (
             ("", "")
             if session is None
-            else live_lines.legend_words(session.state, self.heatmap.following, session.reading, legend.room)
+            else live_lines.legend_words(
+                session.state, self.heatmap.following, session.reading or session.reads_signal, legend.room
+            )
         )
         if before != (legend.words, legend.look):
             legend.refresh()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, AnswerCells
+from salt_tui.app.answer_cells import AnswerCells
 from salt_tui.measure.running import RunningUnits
 from salt_tui.store.results import UnitColumns
 from scoring.answer_status import LEFT_OUT
@@ -20,19 +20,18 @@ def live_columns(answers: Sequence[AnswerCells], kind: str, function: str) -> Ru
     Args:
         answers: of a map.
         kind: granularity, of those a map can show.
-        function: the confidence function.
+        function: the confidence function or signal.
     """
-    column = COLUMNS[function]
     counted = [answer for answer in answers if answer.status not in _WITHOUT_UNITS and len(answer.units[kind])]
     names = tuple(dict.fromkeys(answer.task for answer in counted))
     statuses, values, lines = [], [], []
     for answer in counted:
         cells = answer.units[kind]
         # The screen's thread may have added a unit between the reads.
-        codes, known, places = bytes(cells.statuses), cells.values[column :: len(FUNCTIONS)], cells.lines[:]
+        codes, known, places = bytes(cells.statuses), cells.copied(function), cells.lines[:]
         count = min(len(codes), len(known), len(places))
         statuses.append(np.frombuffer(codes[:count], dtype=np.uint8))
-        values.append(np.array(known[:count], dtype=np.float64))
+        values.append(known[:count])
         lines.append(np.array(places[:count], dtype=np.int64))
     counts = [part.size for part in statuses]
 

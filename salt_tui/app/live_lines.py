@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from salt_tui.app.answer_cells import AnswerCells
+from salt_tui.app.answer_cells import FUNCTIONS, AnswerCells
 from salt_tui.app.answer_words import without_units
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.row_flow import CURSOR_ROW
 from salt_tui.app.run_session import CANCELLABLE, RunSession
-from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.shade_scale import shade_scale
 from salt_tui.app.text_rows import fit
 from salt_tui.display.run_view import TaskView
 from salt_tui.measure.header import statistics_words
@@ -189,8 +189,11 @@ def metric_lines(session: RunSession, width: int) -> tuple[str, str]:
     if measured is None:
         return " right …  asked …  ECE …  AUROC …", _joined(waiting, about)
     if not measured.answers:
-        none = waiting or ("measuring …" if _has_units(session) else f"no {choice.kind} with a confidence yet")
-        return " right –  asked –  ECE –  AUROC –", _joined(none, about)
+        name = "confidence" if choice.function in FUNCTIONS else visible(choice.function, 32)
+        yet = " yet" if session.state.computing else ""
+        none = waiting or ("measuring …" if _has_units(session) else f"no {choice.kind} with a {name}{yet}")
+        shares = (_measured(measured, name, reason=False, interval=False) for name in ("precision", "recall"))
+        return " right {}  asked {}  ECE –  AUROC –".format(*shares), _joined(none, about)
     if about and not choice.task and (some := measured.tasks["precision"]) < tasks:
         about = f"{some} of {about}"
     left_out = f"{measured.left_out} left out" if measured.left_out else ""
@@ -273,12 +276,12 @@ def short(value: float) -> str:
 
 def known_function(name: str) -> str:
     """Return a confidence function by its name; the usual one where there is none of that name."""
-    return name if name in SHADE_SCALES else HEADLINE_FUNCTION
+    return name if name in FUNCTIONS else HEADLINE_FUNCTION
 
 
 def legend_words(state: LiveState, following: bool, reading: bool, room: int) -> tuple[str, str]:
     """Return what stands left and right of the shades."""
-    scale = SHADE_SCALES[state.map.function].formula
+    scale = visible(shade_scale(state.map.function).formula, 48)
     place = "reading …" if reading else "newest below" if following else "end follows"
     left, right = f"── {state.map.kind}s ── {scale} 0 ", f" 1 ── {place} ──"
     if cell_len(left + right) <= room:

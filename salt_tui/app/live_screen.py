@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from salt_tui.app import live_lines
-from salt_tui.app.answer_cells import KINDS
+from salt_tui.app.answer_cells import FUNCTIONS, KINDS
 from salt_tui.app.answer_filter_field import AnswerFilterField
 from salt_tui.app.atom_heatmap import AtomHeatmap
 from salt_tui.app.atom_map import AtomMap
@@ -48,8 +48,8 @@ class LiveScreen(LiveBody):
         Binding("space", "play", "Play", tooltip="Let the atoms arrive again", id="live.play"),
         Binding("plus", "speed(1)", "Faster", id="live.faster"),
         Binding("minus", "speed(-1)", "Slower", id="live.slower"),
-        Binding("f", "function(1)", "Signal", tooltip="Next confidence function", id="live.function"),
-        Binding("F", "function(-1)", "Previous confidence function", id="live.function_back"),
+        Binding("f", "function(1)", "Signal", tooltip="Next function or signal", id="live.function"),
+        Binding("F", "function(-1)", "Previous function or signal", id="live.function_back"),
         Binding("slash", "filter", "Filter", tooltip="Show some answers only", id="live.filter"),
         Binding("R", "read_again", "Read again", id="live.read_again"),
         Binding("g", "granularity", "Unit", tooltip="Atoms or lines", id="live.granularity"),
@@ -121,6 +121,7 @@ class LiveScreen(LiveBody):
             self.say(message, "warning")
         self._changed |= changes.generations | changes.counted
         self._progressed = self._progressed or changes.progress
+        self._stale = self._stale or changes.shades
         self._measure_when_settled(session)
         if not self.is_active:
             self._stale = True
@@ -155,6 +156,7 @@ class LiveScreen(LiveBody):
         settled = not session.computing and not session.reading
         if settled and not self._settled:
             session.measure()
+            session.look_for_signals()
         self._settled = settled
 
     def _offer_another_environment(self, session: RunSession) -> None:
@@ -175,6 +177,8 @@ class LiveScreen(LiveBody):
             self.filter_field.close()
         self.filter_field.run = None if session is None else session.run
         shown.function = self.heatmap.map.function
+        if session is None or session.computing:
+            shown.function = live_lines.known_function(shown.function)  # signals are of a run that has ended
         if shown.kind != self.heatmap.map.kind:
             shown.kind = self.heatmap.map.kind
         self._session = session
@@ -196,6 +200,8 @@ class LiveScreen(LiveBody):
         """Draw what was missed."""
         super().on_screen_resume()
         self._stale = True
+        if self._session is not None and self._settled:
+            self._session.look_for_signals()  # a study may have ended
         session, answer = self._session, self.desk.runs.answer
         if session is not None and session is self.desk.runs.shown and answer is not None:
             number = session.state.map.number_of(answer[0])
@@ -253,7 +259,9 @@ class LiveScreen(LiveBody):
         """Shade by the next confidence function, and remember it."""
         if self._session is not None:
             function = self._session.state.next_function(step)
-            save_view(replace(load_view(), function=function))
+            self._session.need_signal()
+            if function in FUNCTIONS:  # a signal is of this run
+                save_view(replace(load_view(), function=function))
             self.redraw()
 
     # --- play ---------------------------------------------------------------------------------------------------

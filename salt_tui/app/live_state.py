@@ -8,8 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from salt_tui.app.answer_cells import FUNCTIONS, KINDS, AnswerCells
 from salt_tui.app.atom_map import AtomMap
+from salt_tui.app.signal_reader import SignalNames, SignalValues
 from salt_tui.display.run_view import RunView
 from salt_tui.runner.events import (
     AnswerFinished,
@@ -26,6 +29,7 @@ from salt_tui.runner.events import (
     UnitsWithdrawn,
 )
 from salt_tui.store.unit_stream import AnswerUnits
+from scoring.confidence import HEADLINE_FUNCTION
 
 KEPT_LOG_LINES = 500
 
@@ -55,12 +59,14 @@ class Changes:
         messages: lines for the user.
         progress: counts or phases are new.
         counted: answers without a unit to show of which only the number of tokens is new.
+        shades: every cell may have another shade.
     """
 
     generations: set[int] = field(default_factory=set)
     messages: list[str] = field(default_factory=list)
     progress: bool = False
     counted: set[int] = field(default_factory=set)
+    shades: bool = False
 
 
 class PausableClock:
@@ -99,6 +105,8 @@ class LiveState:
         map: every unit.
         log: what was said, oldest first.
         phase: where the run stands.
+        signals: names of what else than the confidence functions can shade the map.
+        unread_signals: those of them whose values are not on the map.
 
     Args:
         clock: monotonic seconds; injected by tests.
@@ -110,6 +118,8 @@ class LiveState:
         self.map = AtomMap()
         self.log: deque[str] = deque(maxlen=KEPT_LOG_LINES)
         self.phase: Phase = "loading"
+        self.signals: tuple[str, ...] = ()
+        self.unread_signals: set[str] = set()
 
     # --- from the runner ----------------------------------------------------------------------------------------
 
@@ -215,6 +225,22 @@ class LiveState:
             answer.units[kind].fill(units.statuses, units.lines, units.values)
         self.map.add(answer)
 
+    def take_signal_names(self, found: SignalNames) -> None:
+        """Offer these signals; values that may have changed are read anew when they are looked at."""
+        known = set(self.signals) - self.unread_signals
+        self.signals = found.names
+        self.unread_signals = set(found.names) - (known & found.fixed)
+        if self.map.function not in FUNCTIONS + found.names:
+            self.map.function = HEADLINE_FUNCTION
+
+    def take_signal(self, found: SignalValues) -> None:
+        """Put the values of a signal on the map."""
+        for answer in self.map.answers:
+            for kind, cells in answer.units.items():
+                cells.signals[found.name] = found.values.get((answer.generation, kind), np.empty(0))
+        self.unread_signals.discard(found.name)
+        self.map.version += 1
+
     # --- the user -----------------------------------------------------------------------------------------------
 
     def pause(self) -> None:
@@ -233,6 +259,8 @@ class LiveState:
         return self.phase in {"loading", "running", "paused", "stopping"}
 
     def next_function(self, step: int = 1) -> str:
-        """Show the next confidence function and return its name."""
-        self.map.function = FUNCTIONS[(FUNCTIONS.index(self.map.function) + step) % len(FUNCTIONS)]
+        """Show the next confidence function or signal and return its name."""
+        names = FUNCTIONS + self.signals
+        place = names.index(self.map.function) if self.map.function in names else -step
+        self.map.function = names[(place + step) % len(names)]
         return self.map.function

@@ -11,11 +11,11 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
-from salt_tui.app.answer_cells import COLUMNS, KINDS, STATUS_CODES, AnswerCells, UnitCells
+from salt_tui.app.answer_cells import KINDS, STATUS_CODES, AnswerCells, UnitCells
 from salt_tui.app.answer_words import tail, without_units
 from salt_tui.app.map_rows import MapRow, Place, RowPart
 from salt_tui.app.row_flow import RUN, SHORT, Flow
-from salt_tui.app.shade_scale import SHADE_SCALES
+from salt_tui.app.shade_scale import shade_scale
 from salt_tui.app.tile_bands import BETWEEN, TALLER, Band, Form, Tile, cells_of, first_form
 from salt_tui.palette import GROUP
 from scoring.confidence import HEADLINE_FUNCTION
@@ -61,7 +61,7 @@ class MapLayout:
 
     @property
     def function(self) -> str:
-        """The confidence function behind the shades."""
+        """The confidence function or signal behind the shades."""
         return self._function
 
     @function.setter
@@ -135,9 +135,9 @@ class MapLayout:
 
     def steps(self, answer: int, units: Sequence[int], count: int) -> list[int | None]:
         """Return which of ``count`` steps of confidence units of a row have, from 0; None without a confidence."""
-        place = SHADE_SCALES[self._function].place
+        place = shade_scale(self._function).place
         first = units[0] if units else 0
-        values = self.cells(answer).column(range(first, units[-1] + 1 if units else 0), COLUMNS[self._function])
+        values = self.cells(answer).column(range(first, units[-1] + 1 if units else 0), self._function)
         return [
             None if math.isnan(value := values[unit - first]) else min(int(place(value) * count), count - 1)
             for unit in units
@@ -145,8 +145,8 @@ class MapLayout:
 
     def place_on_scale(self, answer: int, unit: int) -> float | None:
         """Return the confidence of a unit on the scale of the present function, 0..1."""
-        value = self.cells(answer).value(unit, COLUMNS[self._function])
-        return None if value is None else SHADE_SCALES[self._function].place(value)
+        value = self.cells(answer).value(unit, self._function)
+        return None if value is None else shade_scale(self._function).place(value)
 
     # --- rows ---------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class RunPlayer:
             self.map = self._empty()
         first = len(self.map.answers) - 1 if self.map.answers else 0
         last = min(bisect_right(self._ends, max(0, arrived - 1)), len(self._ends) - 1)
+        self.map.function = self._source.function
         changed = set()
         for number in range(max(0, first), last + 1 if arrived else 0):
             answer = self._source.answers[number]

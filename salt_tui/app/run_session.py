@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from salt_tui.app.answer_cells import COLUMNS
 from salt_tui.app.atom_sentence import DescribedUnit
 from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import Changes, LiveState
 from salt_tui.app.map_rows import Place
 from salt_tui.app.said import Said, read_said
+from salt_tui.app.signal_reader import SignalNames, SignalReader, SignalValues
 from salt_tui.commands.failures import describe_failure
 from salt_tui.engine.model_registry import usable_registry
 from salt_tui.engine.process import read_log_tail
@@ -32,6 +32,7 @@ from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import RESUMABLE, UnitKind
 from salt_tui.store.results import StoredRun
 from salt_tui.store.unit_stream import AnswerUnits
+from salt_tui.visible_text import visible
 from scoring.labels import CONFIDENCE_STATUSES
 
 PULL_SECONDS = 0.008
@@ -66,6 +67,8 @@ class RunSession:
         self._read_answers = 0
         self._background: BackgroundRun | None = None
         self._reader: StoredRunReader | None = None
+        self._signals: SignalReader | None = None
+        self._asked_signals: set[str] = set()
         self._refusal_taken = False
         self._failure_said: str | None = None
         self._measurement = RunningMeasurement(clock)
@@ -130,6 +133,8 @@ class RunSession:
                 self.run = number
         if self.reading:
             self._pull_stored(changes)
+        if self._signals is not None:
+            self._pull_signals(self._signals, changes)
         failure = self._measurement.failure
         if failure is not None and failure != self._failure_said:
             changes.messages.append(f"the numbers could not be measured: {failure}")
@@ -160,6 +165,39 @@ class RunSession:
                 if isinstance(piece, RunStarted):
                     self.state.phase = "reading"
             changes.progress = True
+
+    # --- signals ------------------------------------------------------------------------------------------------
+
+    def look_for_signals(self) -> None:
+        """Begin to read which signals the run has; of one that is being computed or read nothing is asked."""
+        if self.run is not None and not self.computing and not self.reading:
+            self._signals = self._signals or SignalReader(self.database, self.run, describe)
+            self._asked_signals.clear()
+            self._signals.look_for_names()
+
+    def need_signal(self) -> None:
+        """Begin to read the values behind the shades where they are those of a signal and are not there."""
+        name = self.state.map.function
+        if self._signals is not None and name in self.state.unread_signals - self._asked_signals:
+            self._asked_signals.add(name)
+            self._signals.read(name)
+
+    @property
+    def reads_signal(self) -> bool:
+        """Whether the values behind the shades are not there yet."""
+        return self.state.map.function in self.state.unread_signals
+
+    def _pull_signals(self, reader: SignalReader, changes: Changes) -> None:
+        while reader.mailbox:
+            piece = reader.mailbox.popleft()
+            if isinstance(piece, SignalNames):
+                self.state.take_signal_names(piece)
+                self.need_signal()
+            elif isinstance(piece, SignalValues):
+                self.state.take_signal(piece)
+            else:
+                changes.messages.append(f"the signals cannot be read: {piece.message}")
+            changes.progress = changes.shades = True
 
     # --- what can be done ---------------------------------------------------------------------------------------
 
@@ -240,7 +278,7 @@ class RunSession:
 
     def measure(self) -> None:
         """Begin to measure when it is time; a stored run is measured when all of it was read."""
-        if not self.reading:
+        if not self.reading and not self.reads_signal:
             atom_map = self.state.map
             answers = list(atom_map.answers)
 
@@ -266,6 +304,8 @@ class RunSession:
             started = self.state.view.started
             total = 0 if started is None else sum(task.done for task in started.tasks)
             return f"reading {min(self._read_answers, total)}/{total} answers …" if total else "reading …"
+        if self.reads_signal:
+            return f"reading {visible(self.state.map.function, 40)} …"
         if self._measurement.failure is not None:
             return "not measured"
         newest = self._measurement.is_newest(self.state.map.version, self.choice)
@@ -283,7 +323,7 @@ class RunSession:
         answer, cells = atom_map.answers[place.answer], atom_map.cells(place.answer)
         said = self._said(place)
         line = cells.lines[place.unit]
-        value = cells.value(place.unit, COLUMNS[atom_map.function])
+        value = cells.value(place.unit, atom_map.function)
         status = cells.status(place.unit)
         measured = self.measured if status in CONFIDENCE_STATUSES else None
         return DescribedUnit(

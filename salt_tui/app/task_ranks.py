@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.app.answer_cells import COLUMNS, FUNCTIONS, STATUS_CODES
+from salt_tui.app.answer_cells import STATUS_CODES
 from salt_tui.app.atom_map import AtomMap
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.labels import CONFIDENCE_STATUSES
@@ -33,8 +33,7 @@ class TaskRanks:
             for answer in self._map.answers:
                 cells = answer.units["atom"]
                 if answer.task == task and len(cells):
-                    values = np.frombuffer(cells.values, dtype=np.float64)[COLUMNS[function] :: len(FUNCTIONS)]
-                    parts.append(values[_COUNTED[np.frombuffer(cells.statuses, dtype=np.uint8)]])
+                    parts.append(cells.copied(function)[_COUNTED[np.frombuffer(cells.statuses, dtype=np.uint8)]])
             known = np.concatenate(parts)
             entry = CONFIDENCE_FUNCTIONS[function]
             ordered = np.sort(entry.oriented(known[~np.isnan(known)]))
