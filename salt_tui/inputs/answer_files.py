@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from salt_tui.inputs.json_lines import read_rows
+from salt_tui.reported_tokens import LOST, ReportedToken, ReportedTokensError, tokens_of_logprobs, tokens_of_ranges
 from salt_tui.similar_names import message_of
 from salt_tui.usage_error import UsageError
 from scoring.alignment import RELEASE_SCORES, AlignmentTooLargeError, align
 from scoring.answer_status import answer_status
+from scoring.confidence import OF_ENTROPY, unit_confidences
 from scoring.correctness import UnitCounts
 from scoring.labels import UnitStatus, label_units
 from scoring.value import Value
-from tasks.answer import Extraction, parse_answer, split_reference
+from tasks.answer import AnswerUnit, Extraction, parse_answer, split_reference
 from tasks.answer_form import ReferenceUnits
 from tasks.registry import task_for_release_name
 from tasks.release import release_answer, release_extraction, release_units
 from tasks.task import FENCE, Task, UnknownNameError
+
+TOP_K = "top-k only"
+"""Why entropies are undefined where only the most probable tokens are reported."""
+
+NO_RANGES = "with a delimiter of its own, or --compat, units have no byte ranges"
+
+MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitConfidence:
+    """The confidence functions of one unit.
+
+    Attributes:
+        values: by function; empty where all are undefined.
+        reason: why they are.
+    """
+
+    values: Mapping[str, float | None]
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +56,8 @@ class AnswerLabels:
         answer_status: as in a run; ``no_answer`` comes with a reason.
         no_answer: why no answer was found; None where one was.
         redundant, missing: counts.
+        confidences: of the units, in the order of ``statuses``; None where no tokens were given, or no ranges found.
+        no_confidences: why tokens were given in vain; None else.
     """
 
     statuses: tuple[UnitStatus, ...]
@@ -41,6 +67,8 @@ class AnswerLabels:
     recall: Value
     redundant: int
     missing: int
+    confidences: tuple[UnitConfidence, ...] | None = None
+    no_confidences: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +89,12 @@ class LabelOptions:
 def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
     """Label every row of a JSON lines file with ``task``, ``response``, ``reference`` and perhaps ``delimiter``.
 
-    One's own exports of answers are such files: they call the response ``reply``, null where none was computed.
+    One's own exports of answers are such files: they call the response ``reply``, null where none was computed.  A row
+    may hold the answer's tokens, as ``logprobs`` or with byte ranges as ``tokens``, see `salt_tui.reported_tokens`.
 
     Raises:
-        UsageError: the file or a row of it cannot be read, names no task, or is too large to align; names file and
-            line.
+        UsageError: the file or a row of it cannot be read, names no task, is too large to align, or has tokens of
+            another text; names file and line.
     """
     for place, row in read_rows(file, required=("task", "reference"), optional=("response", "reply", "delimiter")):
         response = row.get("response", row.get("reply"))
@@ -74,14 +103,20 @@ def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
             raise UsageError(f"{place}: 'response' is {problem}")
         try:
             task = task_for_release_name(row["task"])
-            labels = label_answer(task, response or "", row["reference"], row.get("delimiter") or None, options)
+            tokens = _tokens(place, response or "", row)
+            labels = label_answer(task, response or "", row["reference"], row.get("delimiter") or None, options, tokens)
         except (UnknownNameError, AlignmentTooLargeError) as error:
             raise UsageError(f"{place}: {message_of(error)}") from error
         yield labels
 
 
 def label_answer(
-    task: Task, response: str, reference: str, delimiter: str | None, options: LabelOptions
+    task: Task,
+    response: str,
+    reference: str,
+    delimiter: str | None,
+    options: LabelOptions,
+    tokens: Sequence[ReportedToken] = (),
 ) -> AnswerLabels:
     """Label one answer that ended by itself.
 
@@ -91,10 +126,12 @@ def label_answer(
         reference: the right answer, without fences.
         delimiter: what separates atoms on a line, not empty; None as the task says.
         options: how.
+        tokens: of the response, with their bytes joined equal to it; none where they are not known.
 
     Raises:
         AlignmentTooLargeError: with alignment, for more than `scoring.alignment.MOST_CELLS` pairs of units.
     """
+    units: tuple[AnswerUnit, ...] = ()
     if options.compat:
         extraction = release_extraction(response)
         wanted = release_units(task, reference, delimiter)
@@ -103,11 +140,20 @@ def label_answer(
         parsed = parse_answer(task, response.encode())
         extraction = parsed.extraction
         wanted = _units(task, reference, delimiter)
+        units = parsed.units
         texts = [unit.text for unit in parsed.of_kind("generation")]
         given = _units(task, texts[0] if texts else "", delimiter)
     status = answer_status("end", extraction)
     why = _why_none(response, extraction, options) if status == "no_answer" else None
-    return _labels(_of_unit(given, options.unit), _of_unit(wanted, options.unit), status, why, options)
+    labels = _labels(_of_unit(given, options.unit), _of_unit(wanted, options.unit), status, why, options)
+    if not tokens:
+        return labels
+    if options.compat or (delimiter is not None and delimiter.strip()):
+        return replace(labels, no_confidences=NO_RANGES)
+    measured = iter(_confidences([unit for unit in units if unit.kind == options.unit], tokens))
+    nothing = UnitConfidence({}, MISSING)
+    found = tuple(nothing if status == "missing" else next(measured) for status in labels.statuses)
+    return replace(labels, confidences=found)
 
 
 def labels_data(labels: AnswerLabels) -> dict[str, Any]:
@@ -115,6 +161,19 @@ def labels_data(labels: AnswerLabels) -> dict[str, Any]:
     reasons = _reasons({"precision": labels.precision, "recall": labels.recall})
     if labels.no_answer is not None:
         reasons["answer_status"] = labels.no_answer
+    if labels.no_confidences is not None:
+        reasons["confidences"] = labels.no_confidences
+    units = labels.confidences
+    if units and any(unit.values.get(name, 0.0) is None for unit in units for name in OF_ENTROPY):
+        reasons |= dict.fromkeys(sorted(OF_ENTROPY), TOP_K)
+    given = (
+        {}
+        if units is None
+        else {
+            "confidences": [unit.values or None for unit in units],
+            "confidence_reasons": [unit.reason for unit in units],
+        }
+    )
     return {
         "statuses": list(labels.statuses),
         "answer_status": labels.answer_status,
@@ -122,12 +181,43 @@ def labels_data(labels: AnswerLabels) -> dict[str, Any]:
         "recall": labels.recall.value,
         "redundant": labels.redundant,
         "missing": labels.missing,
+        **given,
         "reasons": reasons,
     }
 
 
 def _reasons(values: Mapping[str, Value]) -> dict[str, str]:
     return {name: value.reason for name, value in values.items() if value.reason is not None}
+
+
+def _tokens(place: str, response: str, row: Mapping[str, Any]) -> tuple[ReportedToken, ...]:
+    """Return the tokens that a row brings; none where it has none, as exports of answers without them."""
+    given = [name for name in ("logprobs", "tokens") if row.get(name)]
+    if len(given) > 1:
+        raise UsageError(f"{place}: 'logprobs' and 'tokens' say the same; leave one out")
+    if not given:
+        return ()
+    try:
+        return (tokens_of_logprobs if given == ["logprobs"] else tokens_of_ranges)(response, row[given[0]])
+    except ReportedTokensError as error:
+        raise UsageError(f"{place}: {given[0]!r}: {error}") from error
+
+
+def _confidences(units: Sequence[AnswerUnit], tokens: Sequence[ReportedToken]) -> Iterator[UnitConfidence]:
+    """Yield the confidences of units from the tokens whose bytes overlap each."""
+    ends = list(accumulate(len(token.piece) for token in tokens))
+    starts = [end - len(token.piece) for end, token in zip(ends, tokens, strict=True)]
+    for unit in units:
+        members = [
+            tokens[place]
+            for place in range(bisect_right(ends, unit.start), bisect_left(starts, unit.end))
+            if tokens[place].piece
+        ]
+        logs = [token.log_probability for token in members]
+        if None in logs:
+            yield UnitConfidence({}, LOST)
+        else:
+            yield UnitConfidence(unit_confidences(logs, [token.entropy for token in members]), None)
 
 
 def _units(task: Task, text: str, delimiter: str | None) -> ReferenceUnits:

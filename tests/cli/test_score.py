@@ -171,3 +171,71 @@ def test_a_file_without_rows_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
             captured = capsys.readouterr()
             assert captured.out == ""
             assert captured.err.splitlines() == [f"salt-tui: {file}: holds no rows"]
+
+
+FENCED = f"{'*' * 8}\nACG 😀 TTA TTT\n{'*' * 8}"
+
+
+def tokens_of(*texts: str) -> list[dict[str, Any]]:
+    return [
+        {"token": text, "logprob": -0.1 * (number + 1), "bytes": None, "top_logprobs": []}
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_tokens_give_confidences_and_lost_halves_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = tokens_of(f"{'*' * 8}\n", "AC", "G ", "", "", " TT", "A", f" TTT\n{'*' * 8}")
+    row = {"task": "dna_translation", "response": FENCED, "reference": "ACG TTA TTT TTT GGG"}
+    (found,) = scored(capsys, tmp_path / "a.jsonl", [{**row, "logprobs": {"content": said}}])
+    assert found["statuses"] == ["correct", "wrong", "wrong", "correct", "missing"]
+    lost = "bytes that no reported token accounts for"
+    assert found["confidence_reasons"] == [None, lost, None, None, "missing"]
+    assert [None if entry is None else entry["logprob_sum"] for entry in found["confidences"]] == [
+        pytest.approx(-0.5), None, pytest.approx(-1.3), pytest.approx(-0.8), None
+    ]  # fmt: skip
+    assert found["confidences"][0]["mean_entropy"] is None
+    assert found["reasons"]["mean_entropy"] == "top-k only"
+    # The same in another order of the statuses, and for the whole answer.
+    aligned = scored(capsys, tmp_path / "a.jsonl", [{**row, "logprobs": said}], "--aligned")[0]
+    given = [entry for entry in found["confidences"] if entry is not None]
+    assert [entry for entry in aligned["confidences"] if entry is not None] == given
+    assert [entry is None for entry in aligned["confidences"]] == [
+        status == "missing" or reason is not None
+        for status, reason in zip(aligned["statuses"], aligned["confidence_reasons"], strict=True)
+    ]
+    whole = scored(capsys, tmp_path / "a.jsonl", [{**row, "logprobs": said}], "--unit", "generation")[0]
+    assert whole["confidence_reasons"] == [lost]
+    for more, changed in ((["--compat"], row), ([], {**row, "delimiter": ","})):
+        (without,) = scored(capsys, tmp_path / "a.jsonl", [{**changed, "logprobs": said}], *more)
+        assert "confidences" not in without
+        assert "byte ranges" in without["reasons"]["confidences"]
+
+
+def test_ranges_of_a_table_of_ones_own_are_tokens_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start = FENCED.encode().index(b"ACG")
+    tokens = [{"byte_start": start, "byte_end": start + 4, "log_probability": -0.25, "entropy": 0.5}]
+    row = {"task": "dna_translation", "response": FENCED, "reference": "ACG", "tokens": tokens}
+    (found,) = scored(capsys, tmp_path / "a.jsonl", [row])
+    assert found["confidences"][0]["mean_entropy"] == 0.5
+    assert found["confidences"][0]["log_perplexity"] == 0.25
+    assert found["confidences"][1:] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"logprobs": tokens_of("other")}, "1: 'logprobs': token 0 is 'other', but the response has"),
+        ({"logprobs": 3}, "1: 'logprobs': neither a chat's 'content' list"),
+        ({"tokens": [{"byte_start": 0, "byte_end": 99, "log_probability": 0}]}, "token 0 has bytes 0 to 99"),
+        ({"tokens": [{}], "logprobs": [{}]}, "say the same; leave one out"),
+    ],
+)  # fmt: skip
+def test_tokens_of_another_text_are_refused(
+    more: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(json.dumps({"task": "dna_translation", "response": FENCED, "reference": "ACG", **more}))
+    assert run_command_line(["score", str(file), "--json"]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert said in captured.err
