@@ -389,7 +389,13 @@ def compare(
 @app.command()
 def export(
     run: Annotated[str, typer.Argument(metavar="RUN|RUN.K|latest", help="A run, or a study of it.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="File ending in .csv, .jsonl or .db.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="File ending in .csv, .jsonl, .parquet or .db; - is stdout.")
+    ],
+    format_name: Annotated[
+        str | None, typer.Option("--format", help="For -o -: csv (if left out), jsonl or parquet.")
+    ] = None,
+    tokens: Annotated[bool, typer.Option("--tokens", help="A row per token, in .csv and .parquet.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     excel_safe: Annotated[
         bool, typer.Option("--excel-safe", help="CSV: an apostrophe before texts that a spreadsheet would run.")
@@ -398,8 +404,10 @@ def export(
 ) -> int:
     """Write a run or a study to a file; the format follows from its name."""
     from salt_tui.commands.export import export_to
+    from salt_tui.exports.formats import ExportOptions
 
-    return export_to(run, output, database, overwrite=force, excel_safe=excel_safe)
+    options = ExportOptions(excel_safe=excel_safe, tokens=tokens)
+    return export_to(run, output, database, format_name=format_name, overwrite=force, options=options)
 
 
 study_app.callback(invoke_without_command=True)(print_help)

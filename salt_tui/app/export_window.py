@@ -131,10 +131,11 @@ class ExportWindow(FileWindow):
 
     def write_files(self, targets: Sequence[Path], *, overwrite: bool) -> str:
         """Export the runs."""
-        from salt_tui.exports.export import export_run
+        from salt_tui.exports.export import export_work
+        from salt_tui.store.records import Work
 
         for run, target in zip(self._runs, targets, strict=True):
-            export_run(self._database, run, target, overwrite=overwrite)
+            export_work(self._database, Work(run), target, overwrite=overwrite)
         names = ", ".join(target.name for target in targets)
         what = f"run {self._runs[0]} is" if len(self._runs) == 1 else f"{len(self._runs)} runs are"
         return f"{what} in {names} in {targets[0].parent}"

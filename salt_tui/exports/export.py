@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
 from pathlib import Path
 
-from salt_tui.exports.formats import EXPORT_FORMATS, ExportFormat
+from salt_tui.exports.formats import EXPORT_FORMATS, ExportFormat, ExportOptions
 from salt_tui.paths import expanded
 from salt_tui.store.errors import StoreError, StoreFailure
 from salt_tui.store.placing import Standing, complete_file, standing
@@ -18,76 +17,35 @@ _FAILED_AT_WORK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 """What a disk says that would take the file at another time; everything else is wrong with the place itself."""
 
 
-def export_run(
-    database: Path | str, run: int, target: Path | str, *, overwrite: bool = False, excel_safe: bool = False
-) -> None:
-    """Write one run to a file; its suffix names the format, see `EXPORT_FORMATS`.
-
-    Args:
-        database: the file to read.
-        run: the run's number.
-        target: the file to write.
-        overwrite: replace a target that exists.
-        excel_safe: in CSV, keep spreadsheets from running texts as formulas.
-
-    Raises:
-        StoreError: an unknown suffix, a target that exists or cannot be written, no such run; the target is then as
-            it was before.
-    """
-
-    def write(chosen: ExportFormat, queries: Queries, temporary: Path) -> None:
-        queries.run_record(run)
-        chosen.write(queries, run, temporary, **_options(chosen, target, excel_safe))
-
-    _export(database, target, write, overwrite=overwrite)
-
-
-def export_study(
-    database: Path | str, study: Work, target: Path | str, *, overwrite: bool = False, excel_safe: bool = False
-) -> None:
-    """Write one study to a file; a database holds its run and no other study.
-
-    Args:
-        database: the file to read.
-        study: as `Queries.find_work` gives it.
-        target: the file to write.
-        overwrite: replace a target that exists.
-        excel_safe: in CSV, keep spreadsheets from running texts as formulas.
-
-    Raises:
-        StoreError: as `export_run`.
-    """
-
-    def write(chosen: ExportFormat, queries: Queries, temporary: Path) -> None:
-        queries.study_record(study)
-        chosen.write_study(queries, study, temporary, **_options(chosen, target, excel_safe))
-
-    _export(database, target, write, overwrite=overwrite)
-
-
-def _options(chosen: ExportFormat, target: Path | str, excel_safe: bool) -> dict[str, bool]:
-    if excel_safe and not chosen.spreadsheet:
-        raise StoreError(f"--excel-safe is for .csv, not for {target}")
-    return {"excel_safe": True} if excel_safe else {}
-
-
-def _export(
+def export_work(
     database: Path | str,
+    work: Work,
     target: Path | str,
-    write: Callable[[ExportFormat, Queries, Path], None],
     *,
-    overwrite: bool,
+    overwrite: bool = False,
+    options: ExportOptions | None = None,
 ) -> None:
-    database, target = expanded(database, StoreError), expanded(target, StoreError)
-    chosen = EXPORT_FORMATS.get(target.suffix.lower())
-    if chosen is None:
-        raise StoreError(f"cannot tell the format of {target}: its name must end in {', '.join(EXPORT_FORMATS)}")
+    """Write one run or study to a file; its suffix names the format, see `EXPORT_FORMATS`.
+
+    Args:
+        database: the file to read.
+        work: the run or study, as `Queries.find_work` gives it; a database of a study holds its run and no other study.
+        target: the file to write.
+        overwrite: replace a target that exists.
+        options: what else is asked.
+
+    Raises:
+        StoreError: an unknown suffix, an option that the format does not take, a target that exists or cannot be
+            written, no such run; the target is then as it was before.
+    """
+    database, target, wanted = expanded(database, StoreError), expanded(target, StoreError), options or ExportOptions()
+    chosen = _format(target, wanted)
     try:
         _refuse_target(target, database, overwrite=overwrite)
         with open_queries(database) as queries:
             replaced: tuple[Standing, ...] = ("empty", "file") if overwrite else ()
             with complete_file(target, replaced, database=chosen.database) as temporary:
-                _write(write, chosen, queries, temporary, target)
+                _write(chosen, queries, work, temporary, target, wanted)
     except FileExistsError as error:
         raise StoreError(f"{target} appeared meanwhile; {_WAY_OUT}") from error
     except OSError as error:
@@ -95,16 +53,28 @@ def _export(
         raise kind(f"{target} cannot be written ({error.strerror}); nothing was left behind") from error
 
 
+def _format(target: Path, options: ExportOptions) -> ExportFormat:
+    chosen = EXPORT_FORMATS.get(target.suffix.lower())
+    if chosen is None:
+        raise StoreError(f"cannot tell the format of {target}: its name must end in {', '.join(EXPORT_FORMATS)}")
+    if options.excel_safe and not chosen.spreadsheet:
+        raise StoreError(f"--excel-safe is for .csv, not for {target}")
+    if options.tokens and not chosen.table:
+        tables = " and ".join(suffix for suffix, entry in EXPORT_FORMATS.items() if entry.table)
+        raise StoreError(f"--tokens is for {tables}, not for {target}")
+    return chosen
+
+
 def _write(
-    write: Callable[[ExportFormat, Queries, Path], None],
-    chosen: ExportFormat,
-    queries: Queries,
-    temporary: Path,
-    target: Path,
+    chosen: ExportFormat, queries: Queries, work: Work, temporary: Path, target: Path, options: ExportOptions
 ) -> None:
     """Write the file; a message about the temporary name speaks of the target, which is the name the user knows."""
     try:
-        write(chosen, queries, temporary)
+        if work.study is None:
+            queries.run_record(work.run)
+        else:
+            queries.study_record(work)
+        chosen.write(queries, work, temporary, options)
     except StoreError as error:
         raise type(error)(str(error).replace(str(temporary), str(target))) from error
 

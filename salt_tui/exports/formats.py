@@ -7,12 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.exports.answers_jsonl import write_answers, write_generations
-from salt_tui.exports.atoms_csv import write_atoms
-from salt_tui.exports.branches_csv import write_branches
-from salt_tui.exports.signals_csv import write_signals
+from salt_tui.exports.atom_table import atom_table
+from salt_tui.exports.branch_table import branch_table
+from salt_tui.exports.csv_file import write_csv_file
+from salt_tui.exports.parquet_file import write_parquet_file
+from salt_tui.exports.signal_table import signal_table
+from salt_tui.exports.tables import Table
+from salt_tui.exports.token_table import token_table
 from salt_tui.store.copying import copy_run, copy_study
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import Work
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What may be asked of an export.
+
+    Attributes:
+        excel_safe: keep spreadsheets from running texts as formulas.
+        tokens: a row per token, in place of atoms or of what a study is about.
+    """
+
+    excel_safe: bool = False
+    tokens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,37 +39,69 @@ class ExportFormat:
     Attributes:
         suffix: of the file name, with its dot.
         content: what the file holds, in a few words.
-        write: writes a run of a database to a new file.
-        write_study: writes a study to a new file.
+        write: writes a run or study of a database to a new file.
         database: whether the file is a database, beside which no journal of another may lie.
-        spreadsheet: whether spreadsheets open it; writers then take ``excel_safe``.
+        spreadsheet: whether spreadsheets open it; it takes ``excel_safe``.
+        table: whether it is a table; it takes ``tokens``.
+        readable: whether it can be read on a terminal.
     """
 
     suffix: str
     content: str
-    write: Callable[..., None]
-    write_study: Callable[..., None]
+    write: Callable[[Queries, Work, Path, ExportOptions], None]
     database: bool = False
     spreadsheet: bool = False
+    table: bool = False
+    readable: bool = False
 
 
-def _write_study_rows(queries: Queries, study: Work, path: Path, *, excel_safe: bool = False) -> None:
-    """Write what a study is about: replayed texts of interventions, the signals of every other kind."""
-    kind = queries.study_record(study).record.kind
-    (write_branches if kind in {"interventions", "manual"} else write_signals)(
-        queries, study, path, excel_safe=excel_safe
-    )
+def _table(queries: Queries, work: Work, options: ExportOptions) -> Table:
+    """Return what a run or study is about: atoms, replayed texts of interventions, signals of every other kind."""
+    if options.tokens:
+        return token_table(queries, work)
+    if work.study is None:
+        return atom_table(queries, work)
+    kind = queries.study_record(work).record.kind
+    return (branch_table if kind in {"interventions", "manual"} else signal_table)(queries, work)
+
+
+def _write_csv(queries: Queries, work: Work, path: Path, options: ExportOptions) -> None:
+    write_csv_file(_table(queries, work, options), path, excel_safe=options.excel_safe)
+
+
+def _write_parquet(queries: Queries, work: Work, path: Path, options: ExportOptions) -> None:
+    write_parquet_file(_table(queries, work, options), path)
+
+
+def _write_jsonl(queries: Queries, work: Work, path: Path, options: ExportOptions) -> None:
+    if work.study is None:
+        write_answers(queries, work.run, path)
+    else:
+        write_generations(queries, work, path)
+
+
+def _write_database(queries: Queries, work: Work, path: Path, options: ExportOptions) -> None:
+    if work.study is None:
+        copy_run(queries, work.run, path)
+    else:
+        copy_study(queries, work, path)
 
 
 EXPORT_FORMATS: dict[str, ExportFormat] = {
     entry.suffix: entry
     for entry in (
         ExportFormat(
-            ".csv", "one row per atom with the columns of atom_view", write_atoms, _write_study_rows, spreadsheet=True
+            ".csv",
+            "one row per atom with the columns of atom_view",
+            _write_csv,
+            spreadsheet=True,
+            table=True,
+            readable=True,
         ),
-        ExportFormat(".jsonl", "one answer per line with its units and tokens", write_answers, write_generations),
+        ExportFormat(".jsonl", "one answer per line with its units and tokens", _write_jsonl, readable=True),
+        ExportFormat(".parquet", "the rows of .csv with types", _write_parquet, table=True),
         ExportFormat(
-            ".db", "a database with only this run, which every command can open", copy_run, copy_study, database=True
+            ".db", "a database with only this run, which every command can open", _write_database, database=True
         ),
     )
 }

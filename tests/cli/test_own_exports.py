@@ -122,3 +122,20 @@ def test_options_that_do_not_go_together(
     (tmp_path / "a.csv").write_text("score,correct\n0.1,1\n0.2,0\n")
     assert run_command_line(["calibrate", *options]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl"])
+def test_an_export_goes_to_stdout_as_to_a_file(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    file = tmp_path / f"a.{name}"
+    output(capsys, "export", "latest", "-o", file, "--db", database)
+    assert output(capsys, "export", "latest", "-o", "-", "--format", name, "--db", database) == file.read_text()
+
+
+def test_stdout_takes_rows_of_tokens_and_no_database(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert output(capsys, "export", "1", "-o", "-", "--tokens", "--db", database).startswith("run,study,task,position,")
+    assert run_command_line(["export", "1", "-o", "-", "--format", "db", "--db", str(database)]) == 2
+    assert "cannot go to stdout" in capsys.readouterr().err
+    assert run_command_line(["export", "1", "-o", "a.csv", "--format", "csv", "--db", str(database)]) == 2
+    assert "the name of a file says its format" in capsys.readouterr().err

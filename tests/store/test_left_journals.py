@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from salt_tui.exports.export import export_run
+from salt_tui.exports.export import export_work
 from salt_tui.store import left_journal
 from salt_tui.store.placing import complete_file, remove_unfinished
 from salt_tui.store.queries import open_queries
@@ -187,7 +187,7 @@ def test_what_a_killed_export_left_is_removed_by_the_next_and_a_living_ones_stay
         assert len(list(folder.iterdir())) == 4
         killed.kill()
         killed.wait()
-        export_run(path, filled, folder / "run.csv")
+        export_work(path, Work(filled), folder / "run.csv")
         names = sorted(entry.name for entry in folder.iterdir())
         assert len(names) == 3, "the target and the two files of the one that lives"
         assert names[-1] == "run.csv"
@@ -229,6 +229,6 @@ def test_a_damaged_database_is_named_and_not_the_file_it_is_exported_to(path, fi
         assert queries.find_run("latest") == filled
     for suffix in (".db", ".jsonl"):
         with pytest.raises(StoreError, match=rf"^{path} is damaged") as caught:
-            export_run(path, filled, tmp_path / f"run{suffix}")
+            export_work(path, Work(filled), tmp_path / f"run{suffix}")
         assert "\n" not in str(caught.value)
         assert not (tmp_path / f"run{suffix}").exists()

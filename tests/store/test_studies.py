@@ -207,7 +207,7 @@ def test_a_note_is_kept_and_an_empty_one_is_none(path, store, answered):
 
 
 def test_an_exported_database_holds_the_studies_of_its_run(path, store, answered, create, token, atom, end, tmp_path):
-    from salt_tui.exports.export import export_run
+    from salt_tui.exports.export import export_work
 
     with open_queries(path) as queries:
         problems = [(answer.problem_id, answer.generation) for answer in queries.answers(answered)]
@@ -216,7 +216,7 @@ def test_an_exported_database_holds_the_studies_of_its_run(path, store, answered
     fill(store, work, token, atom, end, problems)
     create(count=1)
     expected = counts(path) | {"run": 1, "problem": 2}
-    export_run(path, answered, tmp_path / "y.db")
+    export_work(path, Work(answered), tmp_path / "y.db")
     assert counts(tmp_path / "y.db") == expected
     with open_queries(path) as before, open_queries(tmp_path / "y.db") as after:
         assert after.studies(answered)[0].state == "interrupted"

@@ -1,27 +1,34 @@
-"""``.csv`` of a study: one row per score that it gave to a token, atom, line or answer."""
+"""What a study scored: one row per score that it gave to a token, atom, line or answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from salt_tui.csv_rows import write_csv
+from salt_tui.exports.tables import Column, Table
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import Work
 
-COLUMNS = ("run", "study", "task", "position", "kind", "index", "name", "score", "reason")
+COLUMNS = (
+    Column("run", "integer"),
+    Column("study", "text"),
+    Column("task", "text"),
+    Column("position", "integer"),
+    Column("kind", "text"),
+    Column("index", "integer"),
+    Column("name", "text"),
+    Column("score", "real"),
+    Column("reason", "text"),
+)
 """Positions and indices count from 0, as in the database."""
 
 
-def write_signals(queries: Queries, study: Work, path: Path, *, excel_safe: bool = False) -> None:
-    """Write the signals of a study; an undefined one has an empty score and a reason."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        write_csv(file, _rows(queries, study), excel_safe=excel_safe)
+def signal_table(queries: Queries, study: Work) -> Table:
+    """Return the signals of a study; an undefined one has no score and a reason."""
+    return Table(COLUMNS, _rows(queries, study))
 
 
 def _rows(queries: Queries, study: Work) -> Iterator[Sequence[object]]:
-    yield COLUMNS
     problems = {
         answer.generation: (answer.problem.task, answer.problem.position) for answer in queries.answers(study.run)
     }
