@@ -11,6 +11,7 @@ from pathlib import Path
 from salt_tui.commands.failures import DONE
 from salt_tui.inputs.answer_files import AnswerLabels, LabelOptions, label_file, labels_data
 from salt_tui.palette import GLYPHS
+from salt_tui.runner.brought_tokens import tokens_of_row
 from salt_tui.usage_error import UsageError
 
 _IN_MEMORY = 16 * 1024**2
@@ -21,7 +22,7 @@ def score_file(file: Path, *, aligned: bool, unit: str, compat: bool, json_outpu
     """Label every answer of a JSON lines file and print one row per answer."""
     # Nothing is printed before the last row was read, and rows need not fit into memory.
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as output:
-        labels = label_file(file, LabelOptions(unit=unit, aligned=aligned, compat=compat))
+        labels = label_file(file, LabelOptions(unit=unit, aligned=aligned, compat=compat), tokens_of_row)
         if json_output:
             output.write('{"rows": [')
         number = 0

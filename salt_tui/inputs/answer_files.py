@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from salt_tui.inputs.brought_tokens import LOST, TOP_K, BroughtToken, BroughtTokensError
 from salt_tui.inputs.json_lines import read_rows
-from salt_tui.reported_tokens import LOST, ReportedToken, ReportedTokensError, tokens_of_logprobs, tokens_of_ranges
 from salt_tui.similar_names import message_of
 from salt_tui.usage_error import UsageError
 from scoring.alignment import RELEASE_SCORES, AlignmentTooLargeError, align
@@ -26,12 +26,12 @@ from tasks.registry import task_for_release_name
 from tasks.release import release_answer, release_extraction, release_units
 from tasks.task import FENCE, Task, UnknownNameError
 
-TOP_K = "top-k only"
-"""Why entropies are undefined where only the most probable tokens are reported."""
-
 NO_RANGES = "with a delimiter of its own, or --compat, units have no byte ranges"
 
 MISSING = "missing"
+
+TokenReader: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[BroughtToken]]
+"""Returns the tokens of a response from its row; raises `BroughtTokensError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,16 @@ class LabelOptions:
     compat: bool
 
 
-def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
+def label_file(file: Path, options: LabelOptions, read_tokens: TokenReader) -> Iterator[AnswerLabels]:
     """Label every row of a JSON lines file with ``task``, ``response``, ``reference`` and perhaps ``delimiter``.
 
     One's own exports of answers are such files: they call the response ``reply``, null where none was computed.  A row
-    may hold the answer's tokens, as ``logprobs`` or with byte ranges as ``tokens``, see `salt_tui.reported_tokens`.
+    may bring the tokens of the answer.
+
+    Args:
+        file: plain or gzip, or standard input.
+        options: how rows are labelled.
+        read_tokens: finds the tokens that a row brings.
 
     Raises:
         UsageError: the file or a row of it cannot be read, names no task, is too large to align, or has tokens of
@@ -103,9 +108,9 @@ def label_file(file: Path, options: LabelOptions) -> Iterator[AnswerLabels]:
             raise UsageError(f"{place}: 'response' is {problem}")
         try:
             task = task_for_release_name(row["task"])
-            tokens = _tokens(place, response or "", row)
+            tokens = read_tokens(response or "", row)
             labels = label_answer(task, response or "", row["reference"], row.get("delimiter") or None, options, tokens)
-        except (UnknownNameError, AlignmentTooLargeError) as error:
+        except (UnknownNameError, AlignmentTooLargeError, BroughtTokensError) as error:
             raise UsageError(f"{place}: {message_of(error)}") from error
         yield labels
 
@@ -116,7 +121,7 @@ def label_answer(
     reference: str,
     delimiter: str | None,
     options: LabelOptions,
-    tokens: Sequence[ReportedToken] = (),
+    tokens: Sequence[BroughtToken] = (),
 ) -> AnswerLabels:
     """Label one answer that ended by itself.
 
@@ -190,20 +195,7 @@ def _reasons(values: Mapping[str, Value]) -> dict[str, str]:
     return {name: value.reason for name, value in values.items() if value.reason is not None}
 
 
-def _tokens(place: str, response: str, row: Mapping[str, Any]) -> tuple[ReportedToken, ...]:
-    """Return the tokens that a row brings; none where it has none, as exports of answers without them."""
-    given = [name for name in ("logprobs", "tokens") if row.get(name)]
-    if len(given) > 1:
-        raise UsageError(f"{place}: 'logprobs' and 'tokens' say the same; leave one out")
-    if not given:
-        return ()
-    try:
-        return (tokens_of_logprobs if given == ["logprobs"] else tokens_of_ranges)(response, row[given[0]])
-    except ReportedTokensError as error:
-        raise UsageError(f"{place}: {given[0]!r}: {error}") from error
-
-
-def _confidences(units: Sequence[AnswerUnit], tokens: Sequence[ReportedToken]) -> Iterator[UnitConfidence]:
+def _confidences(units: Sequence[AnswerUnit], tokens: Sequence[BroughtToken]) -> Iterator[UnitConfidence]:
     """Yield the confidences of units from the tokens whose bytes overlap each."""
     ends = list(accumulate(len(token.piece) for token in tokens))
     starts = [end - len(token.piece) for end, token in zip(ends, tokens, strict=True)]
@@ -213,8 +205,10 @@ def _confidences(units: Sequence[AnswerUnit], tokens: Sequence[ReportedToken]) -
             for place in range(bisect_right(ends, unit.start), bisect_left(starts, unit.end))
             if tokens[place].piece
         ]
+        # A gap without bytes beside a unit may have been a part of it.
+        near = tokens[bisect_left(ends, unit.start) : bisect_right(starts, unit.end)]
         logs = [token.log_probability for token in members]
-        if None in logs:
+        if None in logs or any(not token.piece and token.log_probability is None and not token.end for token in near):
             yield UnitConfidence({}, LOST)
         else:
             yield UnitConfidence(unit_confidences(logs, [token.entropy for token in members]), None)

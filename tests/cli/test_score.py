@@ -184,7 +184,7 @@ def tokens_of(*texts: str) -> list[dict[str, Any]]:
 
 
 def test_tokens_give_confidences_and_lost_halves_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = tokens_of(f"{'*' * 8}\n", "AC", "G ", "", "", " TT", "A", f" TTT\n{'*' * 8}")
+    said = tokens_of(f"{'*' * 8}\n", "AC", "G ", "", "", " TT", "A", f" TTT\n{'*' * 8}", "<|im_end|>")
     row = {"task": "dna_translation", "response": FENCED, "reference": "ACG TTA TTT TTT GGG"}
     (found,) = scored(capsys, tmp_path / "a.jsonl", [{**row, "logprobs": {"content": said}}])
     assert found["statuses"] == ["correct", "wrong", "wrong", "correct", "missing"]
@@ -224,8 +224,8 @@ def test_ranges_of_a_table_of_ones_own_are_tokens_too(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"logprobs": tokens_of("other")}, "1: 'logprobs': token 0 is 'other', but the response has"),
-        ({"logprobs": 3}, "1: 'logprobs': neither a chat's 'content' list"),
+        ({"logprobs": tokens_of("other")}, "1: 'logprobs': a token says 'other' where the text says"),
+        ({"logprobs": 3}, "1: 'logprobs': logprobs is no object"),
         ({"tokens": [{"byte_start": 0, "byte_end": 99, "log_probability": 0}]}, "token 0 has bytes 0 to 99"),
         ({"tokens": [{}], "logprobs": [{}]}, "say the same; leave one out"),
     ],
