@@ -67,6 +67,12 @@ def _runs() -> type[FramedScreen]:
     return RunsScreen
 
 
+def _reliability() -> type[FramedScreen]:
+    from salt_tui.app.reliability_screen import ReliabilityScreen
+
+    return ReliabilityScreen
+
+
 SCREENS: dict[str, ScreenEntry] = {
     entry.name: entry
     for entry in (
@@ -76,6 +82,9 @@ SCREENS: dict[str, ScreenEntry] = {
         ScreenEntry("replay", "Replay", "", "an answer with atoms changed; i in an answer opens it", _replay),
         ScreenEntry("studies", "Studies", "", "further work on a run; S in the list of runs opens it", _studies),
         ScreenEntry("runs", "Runs", "3,f4", "the stored runs", _runs),
+        ScreenEntry(
+            "reliability", "Reliability", "4,f5", "confidence beside what was right, of the run in Live", _reliability
+        ),
     )
 }
 """By name, in the order of the first line."""

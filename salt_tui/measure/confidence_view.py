@@ -122,6 +122,21 @@ class RiskCurve:
         coverage = float(self.coverage[place])
         return Trusted(float(self.threshold[place]), coverage, float(self.error[place]), round(coverage * self.n))
 
+    def covering(self, coverage: float) -> Trusted:
+        """Return the smallest set of surest units that covers at least a share; all where none does."""
+        place = int(np.searchsorted(self.coverage, coverage - 1e-9))
+        return self.point(min(place, self.coverage.size - 1))
+
+    def beside(self, threshold: float, step: int) -> Trusted:
+        """Return the set that ends one distinct confidence further on, or before; the last one stays.
+
+        Args:
+            threshold: one of the curve's.
+            step: 1 for more units, -1 for fewer.
+        """
+        place = int(np.searchsorted(-self.threshold, -threshold)) + step
+        return self.point(min(max(place, 0), self.threshold.size - 1))
+
     def within(self, risk: float, fewest: int = FEWEST_UNITS) -> Trusted | None:
         """Return the largest set of surest units of which at most a share is wrong; None where none is so good.
 

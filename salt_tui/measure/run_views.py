@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -187,6 +187,13 @@ class RunViews:
             scores = self.scores(choice.unit, choice.function, choice.calibrator)
             known = self._views[choice] = confidence_view(columns, choice, self._part(choice), scores)
         return known
+
+    def side_by_side(self, choice: ViewChoice) -> tuple[tuple[str, ConfidenceView], ...]:
+        """Return the views of all parts of the slice, or of all tasks where nothing is sliced, with their names."""
+        if choice.slice is not None:
+            labels = [part.label for part in self.parts(choice.unit, choice.slice)]
+            return tuple((str(label), self.view(replace(choice, part=label))) for label in labels)
+        return tuple((task, self.view(replace(choice, task=task))) for task in self.read(choice.unit).task_names)
 
     def scores(self, unit: str, function: str, calibrator: str) -> dict[str, TaskScores]:
         """Return the scores of a function after a map, by task."""

@@ -532,10 +532,10 @@ def test_keys_of_an_answer(stored: Path) -> None:
     drive(scenario, stored)
 
 
-def test_every_binding_has_an_id_of_its_own_and_is_pressed_here_or_in_the_tests_of_replay_and_studies() -> None:
+def test_every_binding_has_an_id_of_its_own_and_is_pressed_here_or_in_the_tests_of_its_screen() -> None:
     names = [binding.id for binding in all_bindings(SaltApp)]
     assert len(names) == len(set(names))
-    others = ("test_replay_screen.py", "test_studies_screen.py")
+    others = ("test_replay_screen.py", "test_studies_screen.py", "test_reliability_screen.py")
     files = Path(__file__), *(Path(__file__).with_name(name) for name in others)
     found = (re.findall(r'press\(pilot, "([a-z_.]+)"\)', file.read_text("utf-8")) for file in files)
     pressed = set(chain.from_iterable(found))
