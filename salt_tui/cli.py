@@ -323,9 +323,7 @@ def plot(
         list[str] | None, typer.Argument(metavar="[RUN|RUN.K|latest …]", help="Of what; compare takes two runs.")
     ] = None,
     target: Annotated[Path | None, typer.Option("-o", help="FILE.png, FILE.svg or FILE.pdf.")] = None,
-    unit: Annotated[
-        UnitChoice, typer.Option("--unit", help="What is drawn, where there is a choice.")
-    ] = UnitChoice.ATOM,
+    unit: Annotated[UnitChoice | None, typer.Option("--unit", help="What is drawn; default: atoms.")] = None,
     function: Annotated[
         str | None, typer.Option("--function", help="Confidence function; default: max_probability.")
     ] = None,
@@ -342,7 +340,9 @@ def plot(
 
     if listed or not kind:
         return list_figures()
-    chosen = FigureOptions(unit=unit.value, calibrator=calibrator, task=task, positions=positions, draws=draws)
+    chosen = FigureOptions(
+        unit=None if unit is None else unit.value, calibrator=calibrator, task=task, positions=positions, draws=draws
+    )
     if function is not None:
         chosen = replace(chosen, function=function)
     return plot_figure(kind, runs or (), database, target, chosen)

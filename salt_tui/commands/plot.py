@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
+from salt_tui.commands.progress_line import show_progress
 from salt_tui.figures.measured import FigureOptions
 from salt_tui.figures.registry import FIGURES, find_figure, save_figure
 from salt_tui.paths import database_path
@@ -33,7 +34,8 @@ def plot_figure(
     find_figure(kind)
     if target is None:
         raise UsageError(f"plot {kind} needs -o FILE.png, .svg or .pdf")
-    save_figure(kind, database or database_path(), tuple(runs) or ("latest",), target, options)
+    save_figure(kind, database or database_path(), tuple(runs) or ("latest",), target, options, progress=show_progress)
+    show_progress("")
     say(f"{visible(str(target))}: {FIGURES[kind].title}")
     return DONE
 

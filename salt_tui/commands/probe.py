@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
 from salt_tui.commands.line_width import terminal_width
+from salt_tui.commands.progress_line import show_progress
 from salt_tui.measure.probe_files import SavedProbe, probe_signals, read_probe, train, write_probe
 from salt_tui.measure.probes import find_study, read_subject, report_probes
 from salt_tui.paths import database_path
@@ -42,8 +42,8 @@ def print_probes(
         study = find_study(queries, run)
         model = queries.run_record(study.run).model
         subject = read_subject(queries, study, kind, positions)
-    report = report_probes(subject, progress=_show)
-    _show("")
+    report = report_probes(subject, progress=show_progress)
+    show_progress("")
     if save is not None:
         _write(train(subject, report.best_layer, model.identity, model.name), save)
     if json_output:
@@ -93,13 +93,3 @@ def _write(probe: SavedProbe, path: Path) -> None:
             write_probe(probe, temporary)
     except (OSError, FileExistsError) as error:
         raise UsageError(f"{path} cannot be written ({error.strerror or error})") from error
-
-
-def _show(text: str) -> None:
-    """Say what is computed: on a terminal on one line that the next one replaces, elsewhere on lines."""
-    if not sys.stderr.isatty():
-        if text:
-            say(text)
-    else:
-        sys.stderr.write(f"\r\x1b[2K{text}")
-        sys.stderr.flush()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from salt_tui.figures.drawing import FAINT, SMALL, Drawing, error_ends, name_axes, series, subfigures, unit_axes
+from salt_tui.figures.drawing import FAINT, SMALL, Drawing, error_ends, name_axes, series, unit_axes
 from salt_tui.figures.errors import FigureError
 from salt_tui.figures.measured import Measured, dependence_notes
-from salt_tui.reports.text_tables import number
+from salt_tui.number_text import number
 from salt_tui.visible_text import visible
 from scoring.analyses_position import Curve
 from scoring.confidence import HEADLINE_FUNCTION
@@ -23,12 +23,12 @@ def draw_position(measured: Measured) -> Drawing:
     _some(course.correctness, "no atom that has a right counterpart")
 
     def fill(figure: Figure) -> None:
-        above, below = subfigures(figure, (1.25, 1.0))
-        axes = above.subplots()
+        grid = figure.add_gridspec(2, 2, height_ratios=(1.25, 1.0))
+        axes = figure.add_subplot(grid[0, :])
         _curve(axes, course.correctness, measured.tasks, whole=measured.options.task is None)
         unit_axes(axes, x="relative position in the answer", y="share of right atoms")
         _legend(axes)
-        left, right = below.subplots(1, 2)
+        left, right = (figure.add_subplot(grid[1, column]) for column in (0, 1))
         _curve(left, course.density, measured.tasks, whole=measured.options.task is None, values=False)
         name_axes(left, x="relative position", y="density of right atoms")
         left.set_xlim(-0.02, 1.02)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
 WIDTH = 6.5
 """Inches: the width of the text on a page with usual margins, so that letters keep their size in a paper."""
@@ -59,7 +60,7 @@ def series(number: int) -> dict[str, Any]:
     return {"color": colour, "marker": marker, "linestyle": style, "markersize": 4 if number < len(SERIES) else 2.5}
 
 
-def grid_of(figure: Figure | SubFigure, count: int, columns: int, **shared: Any) -> list[Axes]:
+def grid_of(figure: Figure, count: int, columns: int, **shared: Any) -> list[Axes]:
     """Return so many axes in rows of ``columns``, in reading order; places that are not needed stay empty."""
     rows = -(-count // columns)
     table = figure.subplots(rows, columns, squeeze=False, **shared)
@@ -71,12 +72,6 @@ def grid_of(figure: Figure | SubFigure, count: int, columns: int, **shared: Any)
         if place + columns >= count:
             axes.tick_params(labelbottom=True)
     return every[:count]
-
-
-def subfigures(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
-    """Return parts of a figure one under the other, as high as these numbers stand to each other."""
-    parts: Any = figure.subfigures(len(heights), 1, height_ratios=list(heights))
-    return list(parts)
 
 
 def unit_axes(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
@@ -92,6 +87,14 @@ def name_axes(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
     axes.set_ylabel(y)
     if title:
         axes.set_title(title, loc="left")
+
+
+def empty_axes(axes: Axes, *reasons: str | None) -> None:
+    """Say in axes that hold nothing why, each reason once."""
+    words = "\n".join(textwrap.fill(reason, 40) for reason in dict.fromkeys(filter(None, reasons)))
+    axes.text(0.5, 0.5, words or "nothing", transform=axes.transAxes, ha="center", va="center", fontsize=SMALL)
+    # Not without ticks: axes that share them would lose theirs.
+    axes.tick_params(left=False, bottom=False, labelleft=False, labelbottom=False)
 
 
 def error_ends(

@@ -43,10 +43,10 @@ class _Task:
 def draw_heatmap(measured: Measured) -> Drawing:
     """Return a panel per task; strength is the confidence, or its rank in the run where it is no probability."""
     options = measured.options
-    columns = measured.units(options.unit, options.function)
+    columns = measured.units(measured.unit, options.function)
     tasks = [found for task in measured.tasks if (found := _cells(columns, task, options.function)) is not None]
     if not tasks:
-        raise FigureError(f"nothing to draw: no {options.unit} of a finished answer that counts")
+        raise FigureError(f"nothing to draw: no {measured.unit} of a finished answer that counts")
     rows = [max(len(task.answers), 2) for task in tasks]
 
     def fill(figure: Figure) -> None:
@@ -54,7 +54,7 @@ def draw_heatmap(measured: Measured) -> Drawing:
         _key(key)
         for axes, task in zip(panels, tasks, strict=True):
             _panel(axes, task)
-        name_axes(panels[-1], x=f"{options.unit}, in the order of the answer")
+        name_axes(panels[-1], x=f"{measured.unit}, in the order of the answer")
 
     probability = not confidence_entry(options.function).needs_calibration
     scale = "its value in fifths" if probability else "its rank among all of the run, in fifths"
@@ -62,7 +62,7 @@ def draw_heatmap(measured: Measured) -> Drawing:
     cells = sum(int((task.status >= 0).sum()) for task in tasks)
     notes = (
         *measured.words,
-        f"{cells:,} {options.unit}s; a row is an answer, numbered as `show` does. Strength: raw {options.function},"
+        f"{cells:,} {measured.unit}s; a row is an answer, numbered as `show` does. Strength: raw {options.function},"
         f" {scale}. Missing: asked for and not written.",
         *cuts,
     )

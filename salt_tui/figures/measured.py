@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from salt_tui.figures.errors import FigureError
+from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice, confidence_view, map_scores
 from salt_tui.measure.course import CourseOfAnswers, course_of_answers
 from salt_tui.measure.interventions import InterventionFindings, measure_interventions
 from salt_tui.measure.probes import ProbeReport, find_study, read_subject, report_probes
@@ -17,13 +18,14 @@ from salt_tui.measure.task_scores import RAW
 from salt_tui.measure.two_runs import ComparedRuns, RunName, compare_two
 from salt_tui.reports.head import title_lines
 from salt_tui.reports.summary import left_out_notes
-from salt_tui.similar_names import did_you_mean
+from salt_tui.similar_names import did_you_mean, message_of
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import StudyKind, UnitKind, Work
 from salt_tui.store.results import UnitColumns
 from salt_tui.visible_text import visible
 from scoring.confidence import HEADLINE_FUNCTION
 from scoring.intervals import DRAWS
+from scoring.probes import Progress, silent
 from tasks.registry import TASKS
 
 
@@ -32,7 +34,7 @@ class FigureOptions:
     """What a figure is about, where it can be about several things.
 
     Attributes:
-        unit: ``atom``, ``line`` or ``generation``.
+        unit: ``atom``, ``line`` or ``generation``; None for atoms, and for whole answers where activations are read.
         function: name of a confidence function or signal.
         calibrator: name of a calibration map, ``none`` for raw scores.
         task: the only one; None for all.
@@ -40,7 +42,7 @@ class FigureOptions:
         draws: resamples behind intervals of confidence metrics.
     """
 
-    unit: UnitKind = "atom"
+    unit: UnitKind | None = None
     function: str = HEADLINE_FUNCTION
     calibrator: str = RAW
     task: str | None = None
@@ -56,15 +58,22 @@ class Measured:
         names: of the run or studies: ``N``, ``N.K`` or ``latest``; of compared runs also ``FILE.db:N``.
         options: what the figure is about.
         report: the usual report of the run where it was measured already.
+        progress: told what is computed next where that takes minutes.
     """
 
     def __init__(
-        self, database: Path, names: Sequence[str], options: FigureOptions, report: FullReport | None = None
+        self,
+        database: Path,
+        names: Sequence[str],
+        options: FigureOptions,
+        report: FullReport | None = None,
+        progress: Progress = silent,
     ) -> None:
         self.database = database
         self.names = tuple(names)
         self.options = options
         self._report = report
+        self._progress = progress
 
     @property
     def name(self) -> str:
@@ -76,6 +85,11 @@ class Measured:
         if len(self.names) != 1:
             raise FigureError(f"{' '.join(self.names)}: this figure is of one run")
         return self.names[0]
+
+    @property
+    def unit(self) -> UnitKind:
+        """What is looked at in a run."""
+        return self.options.unit or "atom"
 
     @cached_property
     def run(self) -> int:
@@ -121,6 +135,28 @@ class Measured:
             return queries.unit_columns(self.run, unit, (function,))
 
     @cached_property
+    def views(self) -> dict[str | None, ConfidenceView]:
+        """The chosen units, function and map: all tasks together under None, and each task alone.
+
+        Raises:
+            FigureError: no such function or map, or there is nothing to see and why.
+        """
+        chosen = self.options
+        columns = self.units(self.unit, chosen.function)
+        try:
+            scores = map_scores(columns, chosen.function, chosen.calibrator)
+        except ValueError as error:
+            raise FigureError(f"--map: {RAW} for raw scores, or a map: {message_of(error)}") from error
+        found: dict[str | None, ConfidenceView] = {}
+        for task in self.tasks if chosen.task is not None else (None, *self.tasks):
+            choice = ViewChoice(self.unit, chosen.function, chosen.calibrator, task)
+            found[task] = confidence_view(columns, choice, scores=scores)
+        first = next(iter(found.values()))
+        if first.reason is not None:
+            raise FigureError(f"nothing to draw: {first.reason}")
+        return found
+
+    @cached_property
     def tasks(self) -> tuple[str, ...]:
         """The tasks to be shown.
 
@@ -142,6 +178,13 @@ class Measured:
         return (*title_lines(self.summary)[:2], *left_out_notes(self.summary, brief=True))
 
     @cached_property
+    def study_words(self) -> tuple[str, ...]:
+        """What shaped each run that the studies are of."""
+        with open_queries(self.database) as queries:
+            runs = [queries.find_work(name).run for name in self.names]
+        return tuple(title_lines(report_run(self.database, str(run)))[0] for run in runs)
+
+    @cached_property
     def compared(self) -> ComparedRuns:
         """Two runs beside each other.
 
@@ -160,14 +203,16 @@ class Measured:
             works = [find_study_of(queries, name, "interventions") for name in self.names]
             if len({work.run for work in works}) < len(works):
                 raise FigureError(f"{' '.join(self.names)}: studies of different runs are measured together")
-            return measure_interventions(queries, works)
+            return measure_interventions(queries, works, self.options.draws)
 
     @cached_property
     def probes(self) -> ProbeReport:
         """What probes on the activations of the run found; takes minutes."""
         with open_queries(self.database) as queries, queries.snapshot():
-            subject = read_subject(queries, find_study(queries, self.name), self.options.unit, self.options.positions)
-        return report_probes(subject)
+            subject = read_subject(
+                queries, find_study(queries, self.name), self.options.unit or "generation", self.options.positions
+            )
+        return report_probes(subject, progress=self._progress)
 
 
 def find_study_of(queries: Queries, name: str, kind: StudyKind) -> Work:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
-import re
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -58,9 +57,6 @@ _SETTINGS: dict[str, Any] = {
     "savefig.dpi": DOTS_PER_INCH,
     "figure.facecolor": "white",
 }
-
-_DRAWN_ID = re.compile(rb'(?:[ ]id="|url\(#|href="#)((?:[hmp]|image|C[0-9a-f]+_[0-9a-f]+_)[0-9a-f]{10})\b')
-"""Ids that are hashes, where they are given and where they are used."""
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
@@ -152,7 +148,17 @@ def _drawn(drawing: Drawing, top: float, bottom: float) -> Iterator[tuple[Figure
             hspace=0.04,
         )
         drawing.fill(figure)
+        _place(figure)
         yield figure, height
+
+
+def _place(figure: Figure) -> None:
+    """Let the layout find its places, once, and round them: its solver differs in the last bits from call to call."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        left, bottom, width, height = (round(value, 6) for value in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))
 
 
 def _saved(figure: Figure, ending: str, title: str) -> bytes:
@@ -163,12 +169,4 @@ def _saved(figure: Figure, ending: str, title: str) -> bytes:
     }
     stream = io.BytesIO()
     figure.savefig(stream, format=ending, metadata=metadata[ending])
-    return _numbered(stream.getvalue()) if ending == "svg" else stream.getvalue()
-
-
-def _numbered(svg: bytes) -> bytes:
-    """Return an SVG file with its drawn ids numbered: one in a hundred clip paths got another hash of the same path."""
-    numbers: dict[bytes, bytes] = {}
-    for found in _DRAWN_ID.finditer(svg):
-        numbers.setdefault(found[1], b"i%d" % len(numbers))
-    return _DRAWN_ID.sub(lambda found: found[0].replace(found[1], numbers[found[1]]), svg)
+    return stream.getvalue()

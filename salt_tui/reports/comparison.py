@@ -46,7 +46,7 @@ class Comparison:
 def write_table(comparison: Comparison, width: int) -> Iterator[str]:
     """Yield sentences and tables as text."""
     for pair in comparison.pairs:
-        for line in _head(pair):
+        for line in head_lines(pair):
             yield from wrapped(line, width)
         yield ""
         for sentence in sentences(pair):
@@ -64,7 +64,7 @@ def write_table(comparison: Comparison, width: int) -> Iterator[str]:
 def write_markdown(comparison: Comparison, width: int) -> Iterator[str]:
     """Yield sentences and tables as Markdown."""
     for pair in comparison.pairs:
-        first, *others = _head(pair)
+        first, *others = head_lines(pair)
         yield f"## {first}"
         for line in others:
             yield from ("", line)
@@ -81,7 +81,7 @@ def write_latex(comparison: Comparison, width: int) -> Iterator[str]:
     r"""Yield the tables for LaTeX, sentences as comments; needs ``\usepackage{booktabs}``."""
     yield r"% needs \usepackage{booktabs}"
     for pair in comparison.pairs:
-        yield from (f"% {latex(line)}" for line in [*_head(pair), *sentences(pair)])
+        yield from (f"% {latex(line)}" for line in [*head_lines(pair), *sentences(pair)])
         for table in tables(pair):
             yield ""
             yield from table.as_latex()
@@ -93,7 +93,7 @@ def write_html(comparison: Comparison, width: int) -> Iterator[str]:
     yield "<style>body{font:16px sans-serif;max-width:70em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
     yield "td:first-child,th:first-child{text-align:left}caption{font-weight:bold;text-align:left}</style>"
     for pair in comparison.pairs:
-        first, *others = _head(pair)
+        first, *others = head_lines(pair)
         yield f"<h1>{_html(first)}</h1>"
         yield from (f"<p>{_html(line)}</p>" for line in (*others, *sentences(pair)))
         for table in tables(pair):
@@ -172,7 +172,7 @@ def _changes(metric: PairedMetric, what: str) -> str:
     if mean.difference.value is None:
         return f"{METRICS[metric.name].title if metric.name in METRICS else metric.name}: {mean.difference.reason}."
     subject = f"{number(mean.first.value)} → {number(mean.second.value)} {what}"
-    change = f"B − A {_signed(mean.difference.value)} {interval_text(mean.interval)}".rstrip()
+    change = f"B − A {signed(mean.difference.value)} {interval_text(mean.interval)}".rstrip()
     p = f", p {_p(metric.p_value.value)}" if metric.p_value.value is not None else f" ({metric.p_value.reason})"
     if mean.too_small:
         verdict = "too small to matter"
@@ -201,7 +201,7 @@ def _metric_table(metric: PairedMetric) -> TextTable:
     heads = ("task", "problems", "A", "B", f"{'B − A':<19}", "p", "detectable", "needed")
     relative = metric.relative_change.value
     notes = [
-        "" if relative is None else f"relative change of the mean {_signed(relative)}, positive where B is better",
+        "" if relative is None else f"relative change of the mean {signed(relative)}, positive where B is better",
         "" if metric.p_value.reason is None else f"no p: {metric.p_value.reason}",
         *interval_notes(found.interval for found in metric.tasks.values()),
     ]
@@ -210,7 +210,7 @@ def _metric_table(metric: PairedMetric) -> TextTable:
 
 def _row(label: str, found: PairedDifference, p: str) -> tuple[str, ...]:
     needed = found.problems_needed.value
-    change = f"{_signed(found.difference.value)} {interval_text(found.interval):<13}"
+    change = f"{signed(found.difference.value)} {interval_text(found.interval):<13}"
     detectable = number(found.detectable.value)
     shown = "" if needed is None else f"{needed:,.0f}"
     return (label, str(found.problems), value_text(found.first), value_text(found.second), change, p, detectable, shown)
@@ -235,7 +235,8 @@ def _changed_table(pair: ComparedRuns) -> TextTable:
     return TextTable("Problems whose verdicts changed, by their number in each run", heads, rows, notes=notes)
 
 
-def _head(pair: ComparedRuns) -> list[str]:
+def head_lines(pair: ComparedRuns) -> list[str]:
+    """Return what both runs are, what differs between them, and what is compared."""
     differs = ", ".join((*pair.differs, *pair.environment_differs)) or "nothing"
     return [
         f"A {_words(pair.first)}",
@@ -341,7 +342,8 @@ def _cell_data(test: SignedRankTest) -> dict[str, Any]:
     }
 
 
-def _signed(value: float | None) -> str:
+def signed(value: float | None) -> str:
+    """Return a difference, with a plus where it is positive as shown."""
     text = number(value)
     return f"+{text}" if value is not None and value > 0.0 and float(f"{value:.3f}") > 0.0 else text
 

@@ -11,11 +11,18 @@ import pytest
 
 from salt_tui.cli import run_command_line
 from salt_tui.figures.errors import FigureError
-from salt_tui.figures.measured import FigureOptions
+from salt_tui.figures.measured import FigureOptions, Measured
 from salt_tui.figures.registry import FIGURES, save_figure
+from salt_tui.figures.rendering import render
+from salt_tui.measure.interventions import measure_interventions
 from salt_tui.measure.row_selection import select_rows
 from salt_tui.measure.run_report import measure_report
-from salt_tui.reports.text_tables import interval_text, number
+from salt_tui.measure.two_runs import RunName, compare_two
+from salt_tui.number_text import number
+from salt_tui.reports.comparison import signed
+from salt_tui.reports.text_tables import interval_text
+from salt_tui.store.queries import open_queries
+from salt_tui.usage_error import UsageError
 from tests.stored_runs import store_run
 
 pytestmark = pytest.mark.quick
@@ -31,43 +38,115 @@ def texts(file: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", OF_RUN)
-def test_a_figure_says_what_it_is_of_and_is_the_same_again(kind: str, database: Path, tmp_path: Path) -> None:
-    first, again = tmp_path / "a.svg", tmp_path / "b.svg"
-    save_figure(kind, database, "1", first, FEW)
-    save_figure(kind, database, "1", again, FEW)
-    assert first.read_text().splitlines() == again.read_text().splitlines()
-    shown = texts(first)
+def test_a_figure_says_what_it_is_of_and_is_the_same_again(kind: str, measured: Measured, tmp_path: Path) -> None:
+    content = render(FIGURES[kind].draw(measured), "svg")
+    assert render(FIGURES[kind].draw(measured), "svg").decode().splitlines() == content.decode().splitlines()
+    (tmp_path / "f.svg").write_bytes(content)
+    shown = texts(tmp_path / "f.svg")
     assert "run 1" in shown
     assert "tiny, llama 1M Q4_1" in shown
-    assert "24 answers" in shown
-    assert "glyph" not in first.read_text(), "letters have become outlines"
-    assert not re.search(r"<dc:date>", first.read_text())
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert "36 answers" in shown
+    assert b"glyph" not in content, "letters have become outlines"
+    assert b"<dc:date>" not in content
+    numbers = {
+        "position": measured.course.correctness.mean,
+        "prior": measured.course.history.mean,
+        "functions": [
+            row.values["auroc"].mean.value
+            for row in measured.report.rows
+            if row.granularity == "atom" and row.calibrator == "none"
+        ],
+    }
+    assert all(number(value) in shown for value in numbers.get(kind, ()) if value is not None)
+    if kind in ("position", "prior"):
+        assert "maze: a right atom needs the earlier moves" in " ".join(shown.split())
+    if kind == "functions":
+        assert measured.report.conclusions is not None
+        assert shown.count("●") == len(measured.report.conclusions.functions.best) + 1  # and in the note
 
 
-def test_the_numbers_are_those_of_the_report(database: Path, tmp_path: Path) -> None:
-    report = measure_report(database, "1", select_rows((), (), (), by=None, draws=DRAWS, full=False))
-    save_figure("functions", database, "1", tmp_path / "f.svg", FEW)
+def test_reliability_says_n_share_and_ece_of_the_report(database: Path, tmp_path: Path) -> None:
+    options = FigureOptions(function="logprob_sum", calibrator="isotonic", draws=0)
+    save_figure("reliability", database, "1", tmp_path / "f.svg", options)
     shown = texts(tmp_path / "f.svg")
-    for row in report.rows:
-        if row.granularity == "atom" and row.calibrator == "none":
-            mean = row.values["auroc"].mean
-            assert f"{number(mean.value)} {interval_text(row.intervals.get('auroc'))}".strip() in shown
-    assert report.conclusions is not None
-    assert shown.count("●") == len(report.conclusions.functions.best) + 1  # and in the note
-    save_figure("position", database, "1", tmp_path / "p.svg", FEW)
-    shown = texts(tmp_path / "p.svg")
-    assert [number(value) in shown for value in report.course.correctness.mean] == [True] * 10
-    save_figure("prior", database, "1", tmp_path / "h.svg", FEW)
-    shown = texts(tmp_path / "h.svg")
-    assert all(number(value) in shown for value in report.course.history.mean if value is not None)
-    assert "maze: a right atom needs the earlier moves" in " ".join(shown.split())
+    selection = select_rows(("atom",), ("logprob_sum",), ("isotonic",), by=None, draws=0, full=False)
+    (row,) = measure_report(database, "1", selection).rows
+    for found in (row, *row.tasks.values()):
+        right, error = (found.values[name] for name in ("accuracy", "ece"))
+        values = [getattr(value, "mean", value).value for value in (right, error)]
+        assert f"n {found.n}, right {number(values[0])}, ECE {number(values[1])}" in shown
+    with pytest.raises(FigureError, match="logprob_sum is not a probability and needs a map; --map isotonic makes it"):
+        save_figure("euro", database, "1", tmp_path / "g.svg", FigureOptions(function="logprob_sum"))
+
+
+def test_two_runs_beside_each_other(database: Path, tmp_path: Path) -> None:
+    save_figure("compare", database, ("1", "2"), tmp_path / "c.svg")
+    shown = texts(tmp_path / "c.svg")
+    pair = compare_two(RunName(database, "1"), RunName(database, "2"))
+    for metric in pair.metrics.values():
+        for found in (*metric.tasks.values(), metric.mean):
+            if found.difference.value is not None:
+                assert f"{signed(found.difference.value)} {interval_text(found.interval)}".strip() in shown
+    assert "36 problems answered by both" in shown
+    with pytest.raises(FigureError, match="compare is of two runs, such as"):
+        save_figure("compare", database, "1", tmp_path / "d.svg")
+
+
+@pytest.mark.parametrize("name", ["1", "1.1"])
+def test_interventions_carry_caveat_slopes_and_counts(name: str, database: Path, tmp_path: Path) -> None:
+    save_figure("interventions", database, name, tmp_path / "i.svg", FEW)
+    shown = " ".join(texts(tmp_path / "i.svg").split())
+    with open_queries(database) as queries:
+        findings = measure_interventions(queries, [queries.find_work("1.1")], DRAWS)
+    (task,) = findings.tasks
+    for found in task.outcomes.values():
+        for contrast in found.contrasts:
+            slope = contrast.slope
+            assert f"slope {number(slope.value.value, 2)} {interval_text(slope.interval, 2)}, p" in shown
+    assert "study 1.1: maze: 144 replays of 36 targets in 12 problems" in shown
+    assert "maze: flipping may change the right answer" in shown
+    if name == "1":
+        save_figure("length", database, name, tmp_path / "l.svg", FEW)
+        shown = " ".join(texts(tmp_path / "l.svg").split())
+        assert "an association, not an effect" in shown
+        assert "controlled: κ" in shown
+        assert "extrapolated" in shown
+
+
+@pytest.mark.usefixtures("_few_trees")
+def test_probes_by_layer_size_dimension_and_map(database: Path, tmp_path: Path) -> None:
+    measured = Measured(database, ("1",), FEW)
+    report = measured.probes
+    shown = {}
+    for kind in ("probe-layers", "sample-complexity", "intrinsic-dimension", "probe-maps"):
+        (tmp_path / "p.svg").write_bytes(render(FIGURES[kind].draw(measured), "svg"))
+        shown[kind] = " ".join(texts(tmp_path / "p.svg").split())
+        assert "Probes on 36 answers" in shown[kind]
+    best = report.by_layer[report.best_layer]["euro_auc"].value
+    assert f"layer {report.best_layer}: {number(best)}" in shown["probe-layers"]
+    sizes = [size.means["euro_auc"].value for size in report.sizes if size.means["euro_auc"].value is not None]
+    assert all(number(value) in shown["sample-complexity"] for value in sizes)
+    assert "36 vectors of 6 numbers" in shown["intrinsic-dimension"]
+    assert all(name in shown["probe-maps"] for name in report.estimators if "+" not in name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "says"),
+    [
+        ("interventions", "2", "run 2 has no study of kind interventions: `salt-tui study interventions 2` makes one"),
+        ("length", "1.2", "study 1.2 is of kind activations; this figure is of interventions"),
+        ("probe-layers", "2", "run 2 has no activations"),
+    ],
+)
+def test_a_study_that_is_not_there_is_named(kind: str, name: str, says: str, database: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        save_figure(kind, database, name, tmp_path / "f.svg")
 
 
 def test_one_task_alone(database: Path, tmp_path: Path) -> None:
     save_figure("heatmap", database, "1", tmp_path / "m.svg", FigureOptions(task="maze", function="mean_entropy"))
     shown = texts(tmp_path / "m.svg")
-    assert "maze: 8 answers, 96 cells" in shown
+    assert "maze: 12 answers, 36 cells" in shown
     assert "dna_translation" not in shown
     assert "rank" in shown, "an entropy is no probability"
 
@@ -92,14 +171,13 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     database = tmp_path / "x.db"
     hostile = "$\\frac{1}{0}$ <b>&\x1b[31m\u202e"
     store_run(database, tasks=(hostile, "maze"), answers=3, atoms=4)
-    save_figure("prior", database, "1", tmp_path / "f.png", FEW)
-    for kind in OF_RUN:
-        save_figure(kind, database, "1", tmp_path / "f.svg", FEW)
+    save_figure("prior", database, "1", tmp_path / "f.png")
+    for kind in ("risk-coverage", "heatmap"):
+        save_figure(kind, database, "1", tmp_path / "f.svg")
         shown = texts(tmp_path / "f.svg")
         assert "\x1b" not in shown
         assert "\u202e" not in shown
-        if kind != "functions":
-            assert "$\\frac{1}{0}$ <b>&" in shown
+        assert "$\\frac{1}{0}$ <b>&" in shown
 
 
 @pytest.mark.parametrize(
