@@ -1,21 +1,19 @@
-"""Faults of whole programs: two hosts, two containers, kills at any moment; `db check` says what was lost."""
+"""Faults of whole programs: two hosts, two containers; `db check` says what was lost."""
 
 from __future__ import annotations
 
-import contextlib
-import random
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from salt_tui.cli import run_command_line
 from tests.conftest import ScriptedModel
+from tests.end_to_end.stored_state import rows, until
 
 pytestmark = pytest.mark.process
 
@@ -25,14 +23,6 @@ ELSEWHERE = {
     "container": ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"],
 }
 ASKED = ["--tasks", "dna_translation", "--difficulty", "easy", "--limit", "6", "--seed", "1"]
-
-
-def rows(database: Path, question: str) -> list[tuple[object, ...]]:
-    connection = sqlite3.connect(database, timeout=30)
-    try:
-        return connection.execute(question).fetchall()
-    finally:
-        connection.close()
 
 
 def by_problem(database: Path) -> list[tuple[object, ...]]:
@@ -45,26 +35,8 @@ def by_problem(database: Path) -> list[tuple[object, ...]]:
     )
 
 
-def until(database: Path, question: str, seconds: float = 60.0) -> None:
-    """Wait until a question has an answer other than 0."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        # The file or its tables may not be there yet.
-        with contextlib.suppress(sqlite3.Error):
-            if rows(database, question)[0][0]:
-                return
-        time.sleep(0.02)
-    raise AssertionError(f"{question} stayed 0")
-
-
 def checked(database: Path) -> None:
     assert run_command_line(["db", "check", str(database)]) == 0
-
-
-@pytest.fixture
-def slow(scripted_model: ScriptedModel) -> Path:
-    """Return a model that takes about a second for six answers."""
-    return scripted_model("dna_translation", difficulty="easy", limit=6, seconds_per_step=0.01)
 
 
 @pytest.mark.parametrize("where", ELSEWHERE)
@@ -114,51 +86,3 @@ def _program(process: int) -> int:
 
 def signal_to(process: int, number: signal.Signals) -> None:
     subprocess.run(["kill", f"-{int(number)}", str(process)], check=True)
-
-
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("what", ["run and resume", "study", "export"])
-def test_killed_at_any_moment_nothing_is_lost(what: str, kills: int, slow: Path, tmp_path: Path) -> None:
-    moments = random.Random(3)
-    whole, database = tmp_path / "whole.db", tmp_path / "x.db"
-    for path in (whole, database) if what == "study" else (whole,):
-        assert run_command_line(["run", "-m", str(slow), *ASKED, "--db", str(path), "--display", "none"]) == 0
-    written = ["--display", "none"]
-    study = ["study", "samples", "1", "-k", "2", "--temp", "0.7", *written]
-    if what == "study":
-        assert run_command_line([*study, "--db", str(whole)]) == 0
-        first = [*study, "--db", str(database)]
-        again = ["resume", "1.1", *written, "--db", str(database)]
-        begun = "SELECT count(*) FROM study"
-    elif what == "run and resume":
-        first = ["run", "-m", str(slow), *ASKED, *written, "--db", str(database)]
-        again = ["resume", "1", *written, "--db", str(database)]
-        begun = "SELECT count(*) FROM run"
-    else:
-        first = again = ["export", "1", "-o", str(tmp_path / "out.db"), "--force", "--db", str(whole)]
-    for number in range(kills):
-        process = subprocess.Popen([*PROGRAM, *(again if number else first)], stderr=subprocess.DEVNULL)
-        if what == "export":
-            time.sleep(moments.uniform(0.3, 1.5))
-        elif number == 0:
-            until(database, begun)
-            time.sleep(moments.uniform(0.0, 0.5))
-        else:
-            time.sleep(moments.uniform(0.5, 2.0))
-        process.kill()
-        process.wait()
-        checked(whole if what == "export" else database)
-        target = tmp_path / "out.db"
-        if what == "export" and target.exists():
-            checked(target)
-    assert run_command_line(again) == 0
-    if what == "export":
-        checked(tmp_path / "out.db")
-        assert by_problem(tmp_path / "out.db") == by_problem(whole)
-        assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-        return
-    checked(database)
-    assert by_problem(database) == by_problem(whole)
-    signals = 'SELECT name, kind, "index", value FROM signal JOIN generation ON generation.id = signal.generation'
-    assert sorted(rows(database, signals), key=repr) == sorted(rows(whole, signals), key=repr)
-    assert rows(database, "SELECT count(*), count(DISTINCT problem) FROM generation WHERE study IS NULL") == [(6, 6)]
