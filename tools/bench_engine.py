@@ -31,10 +31,11 @@ from salt_tui.engine.engine import ModelError
 from salt_tui.engine.gguf_header import read_header
 from salt_tui.engine.kv_memory import kv_cache_bytes
 from salt_tui.engine.models import load_registry, resolve_model
+from salt_tui.engine.resident_memory import resident_bytes
 from salt_tui.engine.streams import STORES
 from salt_tui.engine.threads import physical_cores
 from salt_tui.paths import new_engine_log_path
-from salt_tui.runner.benchmark import Benchmark, resident_bytes
+from salt_tui.runner.benchmark import Benchmark
 from salt_tui.runner.request import EngineOptions
 
 STEPS = 64
@@ -216,7 +217,11 @@ def bench_memory(benchmark: Benchmark, path: str) -> None:
     for context in (1024, 32768):
         benchmark.open(1, context)
         benchmark.engine.measure(512, 8)
-        resident = resident_bytes(benchmark.engine.process_id) / 2**20
+        held = resident_bytes(benchmark.engine.process_id)
+        if held is None:
+            print("this system does not tell how much memory a process holds")
+            return
+        resident = held / 2**20
         cache = kv_cache_bytes(1 + STORES, context, layers, *[kept * size // heads] * 2, "f16", "f16") / 2**20
         model = benchmark.info.file_bytes / 2**20
         rest = resident - cache - model

@@ -44,10 +44,11 @@ from salt_tui.engine.kv_memory import kv_cache_bytes
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess, describe_death
 from salt_tui.engine.requests import Forced, Free, Generate
+from salt_tui.engine.resident_memory import resident_bytes
 from salt_tui.engine.streams import STORES
 from salt_tui.engine.threads import physical_cores
 from salt_tui.paths import new_engine_log_path
-from salt_tui.runner.benchmark import Benchmark, resident_bytes
+from salt_tui.runner.benchmark import Benchmark
 from salt_tui.runner.request import EngineOptions
 from tools.bench_engine import BARE, WARM_STEPS, Peer
 
@@ -198,7 +199,7 @@ class Subject:
             weights = 0 if sizes is None else sizes.offloaded(opened.gpu_layers)
             taken = self.before - self._free()
         else:
-            weights, taken = self.info.file_bytes, resident_bytes(self.engine.process_id)
+            weights, taken = self.info.file_bytes, resident_bytes(self.engine.process_id) or 0
         mebibytes = {"taken": taken >> 20, "weights": weights >> 20, "cache": cache >> 20}
         rest = mebibytes["taken"] - mebibytes["weights"] - mebibytes["cache"]
         shown = f"{taken >> 20} = weights {weights >> 20} + KV {cache >> 20} + {rest}"

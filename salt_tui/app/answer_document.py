@@ -10,7 +10,7 @@ from pathlib import Path
 from salt_tui.app.right_tokens import Candidate, RightToken, candidates, right_pieces, right_token, where_it_parts
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import ProblemRecord, UnitRecord
-from salt_tui.store.results import StoredToken
+from salt_tui.store.results import EditedBranch, StoredToken
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from salt_tui.visible_text import visible
 from scoring.signals import confidence_entry
@@ -58,6 +58,7 @@ class AnswerDocument:
         atoms: in order of index; missing ones have no text.
         prompt: the whole prompt, None where the engine gave none.
         signals: what else says how sure its atoms are.
+        branch: what was edited, where it is a branch; None for an answer.
         reply: the bytes that were said.
         lines: the reply, line by line.
     """
@@ -71,6 +72,7 @@ class AnswerDocument:
         atoms: Sequence[UnitRecord],
         prompt: bytes | None,
         signals: Sequence[AtomSignal] = (),
+        branch: EditedBranch | None = None,
     ) -> None:
         self.generation = generation
         self.problem = problem
@@ -79,8 +81,14 @@ class AnswerDocument:
         self.atoms = tuple(atoms)
         self.prompt = prompt
         self.signals = tuple(signals)
+        self.branch = branch
         self.reply = b"".join(token.piece for token in tokens)
         self.lines = self._letters()
+
+    @property
+    def answer(self) -> int:
+        """Number of the answer that it is, or a branch of."""
+        return self.generation if self.branch is None else self.branch.record.answer
 
     # --- the text -----------------------------------------------------------------------------------------------
 
@@ -219,7 +227,7 @@ def load_answer(database: Path, run: int, generation: int, of_task: Set[int]) ->
         StoreError: there is no such answer, or it cannot be read.
     """
     with open_queries(database) as queries, queries.snapshot():
-        stored = queries.answer(generation)
+        stored, branch = queries.answer(generation), queries.find_branch(generation)
         return AnswerDocument(
             generation,
             stored.problem,
@@ -227,7 +235,8 @@ def load_answer(database: Path, run: int, generation: int, of_task: Set[int]) ->
             queries.tokens(generation),
             queries.units(generation, "atom"),
             queries.prompt_bytes(generation),
-            _signals(queries, run, generation, of_task),
+            _signals(queries, run, generation, of_task) if branch is None else (),
+            branch,
         )
 
 

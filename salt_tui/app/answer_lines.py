@@ -30,6 +30,9 @@ def title_line(document: AnswerDocument, answers: int, width: int) -> str:
     asked = sum(atom.status != "redundant" for atom in document.atoms)
     of = f" of {answers}" if answers else ""
     name = f" {visible(document.problem.task, 24)} · answer {document.problem.position + 1}{of}"
+    if document.branch is not None:
+        source = visible(document.branch.parent_name or "the answer")
+        name += f" · {visible(document.branch.name)}, edited from {source}"
     status = (document.status or "open").replace("_", " ")
     first = first_error(document)
     where = "" if first is None else f" · first error {first + 1}"

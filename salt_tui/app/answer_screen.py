@@ -132,11 +132,13 @@ class AnswerScreen(FramedScreen):
     def _open(self, generation: int, atom: int) -> None:
         """Read an answer of the run that is shown."""
         session = self._session
-        number = None if session is None else session.state.map.number_of(generation)
-        if session is None or session.run is None or number is None:
+        if session is None or session.run is None:
             return
-        task = session.state.map.answers[number].task
-        of_task = frozenset(answer.generation for answer in session.state.map.answers if answer.task == task)
+        number = session.state.map.number_of(generation)
+        of_task: frozenset[int] = frozenset()  # of a branch, about which signals say nothing
+        if number is not None:
+            task = session.state.map.answers[number].task
+            of_task = frozenset(answer.generation for answer in session.state.map.answers if answer.task == task)
         self.read(session.run, generation, atom, of_task)
 
     @work(thread=True, exclusive=True, group="answer", exit_on_error=False)
@@ -280,7 +282,7 @@ class AnswerScreen(FramedScreen):
         session, document = self._session, self._document
         if session is None or document is None:
             return
-        number = session.state.map.number_of(document.generation)
+        number = session.state.map.number_of(document.answer)
         place = None if number is None else session.state.map.answer_beside(Place(number, 0), step)
         if place is None:
             self.say("no other answer on that side")
@@ -292,9 +294,10 @@ class AnswerScreen(FramedScreen):
         if self.query_one("#search").display:
             self._leave_search()
             return
-        if self._document is not None:
-            self.desk.runs.answer = self._document.generation, self._document.atom_of(self._token) or 0
-        self.post_message(ShowScreen(self.desk.runs.answer_from))
+        origin = self.desk.runs.answer_from
+        if self._document is not None and origin != "replay":  # which has its own place
+            self.desk.runs.answer = self._document.answer, self._document.atom_of(self._token) or 0
+        self.post_message(ShowScreen(origin))
 
     def action_replay(self) -> None:
         """Change atoms of this answer and let the model go on."""

@@ -187,12 +187,16 @@ class SaltApp(App[int]):
     async def _stop_and_exit(self, code: int) -> None:
         desk = self.desk
         if desk.loaded:
-            if desk.computing:
+            computing = desk.computing
+            if computing:
                 desk.runs.stop()
-                loop = asyncio.get_running_loop()
-                deadline = loop.time() + STOP_SECONDS
-                while desk.computing and loop.time() < deadline:
-                    await asyncio.sleep(_POLL_SECONDS)
+            loop = asyncio.get_running_loop()
+            deadline = loop.time() + STOP_SECONDS
+            released = desk.keeper.release()
+            while (desk.computing or not released) and loop.time() < deadline:
+                await asyncio.sleep(_POLL_SECONDS)
+                released = desk.keeper.is_free
+            if computing:
                 desk.runs.note_interrupted()
             desk.runs.close()
         if not terminal_is_there():

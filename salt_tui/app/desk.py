@@ -27,6 +27,8 @@ class Desk:
         tabs: the screens that a key shows.
         loaded: whether `runs` is there.
         runs: the runs that are open, a `salt_tui.app.open_runs.OpenRuns`; there after `load`.
+        keeper: of the engine that edits are computed with, a `salt_tui.runner.kept_engine.EngineKeeper`; there after
+            `load`.  Whoever loads a model calls its `release` first.
     """
 
     def __init__(self, database: Path, look: Look, tabs: Sequence[Tab]) -> None:
@@ -39,8 +41,10 @@ class Desk:
         """Import what computes and reads runs.  It takes 0.4 s, so the first paint does without it."""
         if not self.loaded:
             from salt_tui.app.open_runs import OpenRuns
+            from salt_tui.runner.kept_engine import EngineKeeper
 
-            self.runs = OpenRuns(self.database)
+            self.keeper = EngineKeeper()
+            self.runs = OpenRuns(self.database, self.keeper)
             self.loaded = True
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.app.run_session import RunSession
+from salt_tui.runner.kept_engine import EngineKeeper
 from salt_tui.runner.request import RunRequest
 from salt_tui.store.queries import open_queries
 
@@ -47,10 +48,12 @@ class OpenRuns:
 
     Args:
         database: the file of runs.
+        keeper: of an engine whose memory a run needs.
     """
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path, keeper: EngineKeeper) -> None:
         self.database = database
+        self._keeper = keeper
         self.shown: RunSession | None = None
         self.computed: RunSession | None = None
         self.answer: tuple[int, int] | None = None
@@ -67,7 +70,7 @@ class OpenRuns:
     def begin(self, request: RunRequest) -> None:
         """Begin a run and show it; raises `BusyError`."""
         self._refuse_while_computing()
-        self.show(RunSession.begin(request, self.database), computed=True)
+        self.show(RunSession.begin(request, self.database, self._keeper.make_room), computed=True)
 
     def resume(self, run: int, *, allow_environment_change: bool = False) -> str | None:
         """Go on with a stored run and show it; a finished one is only shown, and the line returned says so.
@@ -82,7 +85,9 @@ class OpenRuns:
         if stored.state == "finished":
             self.open(run)
             return f"run {run} is finished: nothing is left to do"
-        session = RunSession.resume(stored, self.database, allow_environment_change=allow_environment_change)
+        session = RunSession.resume(
+            stored, self.database, self._keeper.make_room, allow_environment_change=allow_environment_change
+        )
         self.show(session, computed=True)
         return None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from random import Random
 from typing import ClassVar
 
@@ -10,6 +13,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.geometry import Region
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -17,22 +21,30 @@ from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.live_lines import progress_bar
-from salt_tui.app.messages import ShowScreen
-from salt_tui.app.replay_state import ReplayState, load_experiment, load_replay
+from salt_tui.app.messages import OpenAnswer, ShowScreen
+from salt_tui.app.replay_state import ReplayState, delete_branch, load_experiment, load_replay, rename_branch
 from salt_tui.app.worker_failures import failures_told
+from salt_tui.commands.failures import describe_failure
 from salt_tui.palette import draw_cell
 from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.events import (
     AnswerFinished,
+    AnswerRetried,
     ModelLoading,
     Notice,
     PromptEvaluated,
     RunEnded,
     RunStarted,
+    TextWritten,
     TokenArrived,
 )
+from salt_tui.runner.jobs import Emit
+from salt_tui.runner.kept_engine import EngineKeeper
+from salt_tui.runner.loop import ReadyWork
+from salt_tui.runner.studies.interventions import INTERVENTIONS
+from salt_tui.runner.studies.manual import MANUAL, why_no_branch_name
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study
-from salt_tui.store.records import UnitRecord
+from salt_tui.store.records import UnitRecord, Work
 from salt_tui.visible_text import visible
 
 TICKS_PER_SECOND = 10
@@ -56,6 +68,12 @@ class ReplayScreen(FramedScreen):
         Binding("F", "fix_before", "Fix before", tooltip="Make all before the atom right", id="replay.fix_before"),
         Binding("C", "corrupt_before", "Corrupt some", tooltip="Make some before it wrong", id="replay.corrupt_before"),
         Binding("backspace", "undo", "Undo", id="replay.undo"),
+        Binding("up,k", "show(-1)", "Branch above", id="replay.branch_above"),
+        Binding("down,j", "show(1)", "Branch", tooltip="Show the branch below in the list", id="replay.branch_below"),
+        Binding("b", "edit_shown", "Edit it", tooltip="Edit the shown branch, or the answer", id="replay.edit_shown"),
+        Binding("o", "open", "Open", tooltip="Open the shown branch token by token", id="replay.open"),
+        Binding("n", "rename", "Name", tooltip="Rename the shown branch", id="replay.rename"),
+        Binding("d", "delete", "Delete", tooltip="Delete the shown branch", id="replay.delete"),
         Binding(
             "x", "experiment", "Experiment", tooltip="Replay many answers, changed at random", id="replay.experiment"
         ),
@@ -64,7 +82,8 @@ class ReplayScreen(FramedScreen):
     ]
     FOOTER = (
         "replay.back", "replay.compute", "replay.stop", "replay.next_atom", "replay.fix", "replay.corrupt",
-        "replay.write", "replay.fix_before", "replay.corrupt_before", "replay.undo", "replay.experiment",
+        "replay.write", "replay.undo", "replay.branch_below", "replay.edit_shown", "replay.open", "replay.experiment",
+        "replay.fix_before", "replay.corrupt_before", "replay.rename", "replay.delete",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -76,6 +95,7 @@ class ReplayScreen(FramedScreen):
         self._computing: BackgroundRun | None = None
         self._waiting = False
         self._words = ""
+        self._written = b""
         self._experiment: tuple[int, int] | None = None
 
     def compose_body(self) -> ComposeResult:
@@ -85,6 +105,8 @@ class ReplayScreen(FramedScreen):
             yield Static(id="replay-original", markup=False)
             yield Static(id="replay-replayed", markup=False)
         yield Static(id="replay-summary", markup=False)
+        with VerticalScroll(id="replay-branches", can_focus=False):
+            yield Static(id="replay-tree", markup=False)
         yield Static(id="replay-progress", markup=False)
 
     def on_mount(self) -> None:
@@ -94,33 +116,43 @@ class ReplayScreen(FramedScreen):
     # --- which answer -------------------------------------------------------------------------------------------
 
     def on_screen_resume(self) -> None:
-        """Read the answer that was asked for."""
+        """Read the answer, or the branch, that was asked for."""
         super().on_screen_resume()
         runs = self.desk.runs
+        self.desk.keeper.stay()
         if runs.answer is not None and runs.shown is not None:
             generation, atom = runs.answer
             runs.answer = None
-            if self.state is None or self.state.generation != generation:
+            state = self.state
+            if state is None or generation not in (state.generation, state.base):
                 self.read(generation, atom, runs.shown.run or 0)
             else:
-                self.state.cursor = min(atom, max(0, len(self.state.atoms) - 1))
+                state.cursor = min(atom, max(0, len(state.atoms) - 1))
                 self._draw()
 
+    def on_screen_suspend(self) -> None:
+        """Keep the model for a while: people look at another screen and come back."""
+        self.desk.keeper.leave()
+
     @work(thread=True, exclusive=True, group="replay", exit_on_error=False)
-    def read(self, generation: int, atom: int, run: int) -> None:
-        """Read an answer beside the screen; edits that were made stay where it is the same one."""
+    def read(self, generation: int, atom: int | None, run: int) -> None:
+        """Read an answer beside the screen; without an atom the edits stay, and the branches are those of now."""
         with failures_told(self.app, self.say_error):
             state = load_replay(self.desk.database, generation, run)
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._take, state, atom)
 
-    def _take(self, state: ReplayState, atom: int) -> None:
-        if self.state is not None and self.state.generation == state.generation:
-            self.state.branches = state.branches
-        else:
+    def _take(self, state: ReplayState, atom: int | None) -> None:
+        if atom is None and self.state is not None and self.state.generation == state.generation:
+            self.state.take(state)
+        elif atom is not None:
             self.state = state
             state.move(atom)
         self._draw()
+
+    def _read_again(self) -> None:
+        if self.state is not None:
+            self.read(self.state.generation, None, self.state.run)
 
     def look_changed(self) -> None:
         """Draw with another look."""
@@ -133,20 +165,25 @@ class ReplayScreen(FramedScreen):
         if state is None or not self.is_mounted:
             return
         self.query_one("#replay-title", Static).update(f" {state.title()}")
-        self.query_one("#replay-original", Static).update(self._original(state))
-        replayed = Text("")
-        if state.branches:
-            newest = state.branches[-1]
-            replayed = Text(f"{newest.name}\n")
-            for unit in newest.atoms:
-                replayed.append_text(self._atom(unit, edited=unit.index in newest.edits, cursor=False))
-        self.query_one("#replay-replayed", Static).update(replayed)
+        self.query_one("#replay-original", Static).update(self._edited_text(state))
+        self.query_one("#replay-replayed", Static).update(self._replayed(state))
         self.query_one("#replay-summary", Static).update("\n".join(f" {line}" for line in state.summary()))
+        self._draw_tree(state)
         self.query_one("#replay-progress", Static).update(f" {self._progress()}")
         self.refresh_bindings()
 
-    def _original(self, state: ReplayState) -> Text:
-        text = Text("original, edits in brackets\n")
+    def _draw_tree(self, state: ReplayState) -> None:
+        rows = state.tree() if state.branches else []
+        text = Text("\n").join(Text(f" {row.text}", "bold" if row.shown else "") for row in rows)
+        text.no_wrap = True
+        self.query_one("#replay-tree", Static).update(text)
+        here = next((number for number, row in enumerate(rows) if row.shown), 0)
+        self.query_one("#replay-branches", VerticalScroll).scroll_to_region(
+            Region(0, here, 1, 1), animate=False, force=True
+        )
+
+    def _edited_text(self, state: ReplayState) -> Text:
+        text = Text(f"{state.base_name()}, edits in brackets\n")
         for unit in state.atoms:
             edit = state.edits.get(unit.index)
             if edit is None:
@@ -154,6 +191,29 @@ class ReplayScreen(FramedScreen):
             else:
                 text.append(f"[{visible(edit)}]", "bold reverse" if unit.index == state.cursor else "bold")
                 text.append(" ")
+        return text
+
+    def _replayed(self, state: ReplayState) -> Text:
+        """Draw what the model writes now, or the shown branch."""
+        if self._computing is not None and self._experiment is None and self._written:
+            text = Text("the model writes\n")
+            for unit in state.atoms[: state.target]:
+                edit = state.edits.get(unit.index)
+                text.append(f"{visible(unit.text or '')} " if edit is None else f"[{visible(edit)}] ")
+            words = self._written.decode("utf-8", "replace").replace("\n", " ")
+            return text.append(f"{visible(words)} ~", "bold")
+        shown = state.branch(state.shown)
+        if shown is None:
+            return Text("")
+        edits = shown.edits
+        before = {unit.index: unit.text for unit in state.atoms_of(shown.stored.parent)}
+        source = visible(shown.stored.parent_name or "the answer")
+        text = Text(f"{visible(shown.name)}, edited from {source}; what differs is underlined\n")
+        for unit in shown.atoms:
+            atom = self._atom(unit, edited=unit.index in edits, cursor=False)
+            if before.get(unit.index) != unit.text:
+                atom.stylize("underline", 0, len(atom.plain.rstrip()))
+            text.append_text(atom)
         return text
 
     def _atom(self, unit: UnitRecord, *, edited: bool, cursor: bool) -> Text:
@@ -173,11 +233,19 @@ class ReplayScreen(FramedScreen):
             return self._words or "begins"
         if self._waiting:
             return "waits for the run that computes; enter again stops waiting"
+        return "   ".join(filter(None, (self._offer(), self._memory())))
+
+    def _offer(self) -> str:
         state = self.state
         if state is None or not state.edits:
             return ""
         count = "1 edit" if len(state.edits) == 1 else f"{len(state.edits)} edits"
         return f"enter: {count}, the model writes from atom {state.target + 1} on"
+
+    def _memory(self) -> str:
+        """Say what is kept so that the next edit is quick."""
+        held = self.desk.keeper.held
+        return "" if held is None else f"the model stays loaded, {held / 1e6:,.0f} MB"
 
     # --- edits --------------------------------------------------------------------------------------------------
 
@@ -238,6 +306,72 @@ class ReplayScreen(FramedScreen):
         if self.state is not None:
             self._edited(self.state.undo())
 
+    # --- branches -----------------------------------------------------------------------------------------------
+
+    def action_show(self, step: int) -> None:
+        """Show another branch."""
+        if self.state is not None:
+            self.state.show_beside(step)
+            self._draw()
+
+    def action_edit_shown(self) -> None:
+        """Edit the branch that is shown from now on."""
+        if self.state is not None:
+            self._edited(self.state.edit_shown())
+
+    def action_open(self) -> None:
+        """Open the branch that is shown, or the answer, token by token."""
+        state = self.state
+        if state is not None:
+            self.post_message(OpenAnswer(state.shown or state.generation, state.cursor, "replay"))
+
+    def action_rename(self) -> None:
+        """Ask for another name of the branch that is shown."""
+        branch = None if self.state is None else self.state.branch(self.state.shown)
+        if branch is None:
+            return
+
+        def named(name: str | None) -> None:
+            if name is None or name.strip() == branch.name:
+                return
+            if why := why_no_branch_name(name.strip()):
+                self.say(why)
+            else:
+                self.change_branch(partial(rename_branch, name=name.strip()), branch.generation)
+
+        hint = "what to call it; another name than all other branches of the run"
+        self.app.push_screen(LineOfInput(f"Branch {branch.name}", branch.name, hint), named)
+
+    def action_delete(self) -> None:
+        """Ask, and delete the branch that is shown."""
+        state = self.state
+        branch = None if state is None else state.branch(state.shown)
+        if state is None or branch is None:
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.change_branch(delete_branch, branch.generation)
+
+        below = state.below(branch.generation)
+        with_it = {0: "", 1: " and the branch that was edited from it"}.get(
+            below, f" and the {below} branches that were edited from it"
+        )
+        self.app.push_screen(
+            Question(f"Delete branch {branch.name}{with_it}?", "Tokens and units go with it. The answer stays."),
+            answered,
+        )
+
+    @work(thread=True, group="branch", exit_on_error=False)
+    def change_branch(self, change: Callable[[Path, Work, int], None], generation: int) -> None:
+        """Change a branch in the file beside the screen, and read the branches again."""
+        state = self.state
+        if state is None or state.study is None:
+            return
+        with failures_told(self.app, self.say_error):
+            change(self.desk.database, state.study, generation)
+            self.app.call_from_thread(self._read_again)
+
     # --- computing ----------------------------------------------------------------------------------------------
 
     def action_compute(self) -> None:
@@ -272,11 +406,12 @@ class ReplayScreen(FramedScreen):
         if state is None:
             return
         self._waiting, self._experiment = False, None
-        self._start(StudyRequest("manual", str(state.run), state.options()))
+        request, keeper = StudyRequest(MANUAL.name, str(state.run), state.options()), self.desk.keeper
+        self._start(lambda emit: prepare_study(request, self.desk.database, emit, keeper=keeper), keeper)
 
-    def _start(self, request: StudyRequest) -> None:
-        self._words = "begins"
-        self._computing = BackgroundRun(lambda emit: prepare_study(request, self.desk.database, emit), str)
+    def _start(self, prepare: Callable[[Emit], ReadyWork], keeper: EngineKeeper | None) -> None:
+        self._words, self._written = "begins", b""
+        self._computing = BackgroundRun(prepare, lambda error: describe_failure(error)[0], keeper)
         self._computing.start()
 
     def action_experiment(self) -> None:
@@ -291,7 +426,7 @@ class ReplayScreen(FramedScreen):
         def answered(yes: bool | None) -> None:
             if yes:
                 self._experiment = 0, 0
-                self._start(StudyRequest("interventions", str(state.run), {}))
+                self._start(self._planned(state.run), None)
             else:
                 self.read_experiment(state.run)
 
@@ -302,6 +437,15 @@ class ReplayScreen(FramedScreen):
             ),
             answered,
         )
+
+    def _planned(self, run: int) -> Callable[[Emit], ReadyWork]:
+        request, desk = StudyRequest(INTERVENTIONS.name, str(run), {}), self.desk
+
+        def prepare(emit: Emit) -> ReadyWork:
+            desk.keeper.make_room()
+            return prepare_study(request, desk.database, emit)
+
+        return prepare
 
     @work(thread=True, exclusive=True, group="experiment", exit_on_error=False)
     def read_experiment(self, run: int) -> None:
@@ -334,10 +478,16 @@ class ReplayScreen(FramedScreen):
                     self._words = f"the model loads {fraction:.0%}"
                 case PromptEvaluated(done=done, total=total):
                     self._words = f"the prompt is evaluated {done}/{total}"
+                case TextWritten(text=text):
+                    self._written += text
                 case TokenArrived(position=position):
                     self._words = f"token {position + 1}"
+                case AnswerRetried():
+                    self._written = b""
                 case RunEnded(state="failed", message=message):
                     self.say_error(message or "the replay failed")
+                case RunEnded(state="interrupted") if self.desk.computing:
+                    self.say("the replay was stopped because a run began")
                 case _:
                     pass
         if not computing.alive and not computing.mailbox:
@@ -345,13 +495,14 @@ class ReplayScreen(FramedScreen):
             if self._experiment is not None and self.state is not None:
                 self._experiment = None
                 self.read_experiment(self.state.run)
-            elif self.state is not None:
-                self.read(self.state.generation, self.state.cursor, self.state.run)
+            else:
+                self._read_again()
         self._draw()
 
     def on_unmount(self) -> None:
         """Let nothing compute that nobody sees."""
         self.action_stop()
+        self.desk.keeper.release()
 
     def action_back(self) -> None:
         """Go back to the answer."""
@@ -365,5 +516,11 @@ class ReplayScreen(FramedScreen):
             return self._computing is not None
         if action == "undo":
             return self.state is not None
-        needs = {"move", "compute", "fix", "corrupt", "write", "fix_before", "corrupt_before", "experiment"}
+        if action in {"rename", "delete"}:
+            return None if self.state is None or self.state.shown is None else True
+        if action in {"show", "edit_shown"}:
+            return None if self.state is None or not self.state.branches else True
+        needs = {
+            "move", "compute", "fix", "corrupt", "write", "fix_before", "corrupt_before", "experiment", "open",
+        }  # fmt: skip
         return None if action in needs and (self.state is None or not self.state.atoms) else True

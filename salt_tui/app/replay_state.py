@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from random import Random
 
-from salt_tui.measure.interventions import measure_interventions
+from salt_tui.measure.interventions import caveat_of, measure_interventions
 from salt_tui.reports.intervention_tables import interventions_lines
+from salt_tui.runner.studies.manual import MANUAL
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import ProblemRecord, UnitRecord, Work
+from salt_tui.store.results import EditedBranch
+from salt_tui.store.store import open_store
 from salt_tui.visible_text import visible
 from tasks.answer import why_not_an_atom
 from tasks.draws import draw_distinct
 from tasks.registry import get_task
 from tasks.task import Problem
+
+DEEPEST = 8
+"""Rows of the tree are not indented further, so that their words stay on the screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,43 +30,152 @@ class Branch:
     """A branch that was computed.
 
     Attributes:
-        name: the user's or b1, b2, ….
-        edits: text by index of the atom.
-        target: index of the atom from which on the model wrote.
-        before, after: probability of the right atom there, behind the unchanged and the changed text; None: unknown.
-        atoms: everything it holds.
+        stored: its name, what was changed, and where it hangs in the tree.
+        atoms: everything that it holds.
     """
 
-    name: str
-    edits: dict[int, str]
-    target: int
-    before: float | None
-    after: float | None
+    stored: EditedBranch
     atoms: tuple[UnitRecord, ...]
+
+    @property
+    def generation(self) -> int:
+        """Its number in the store."""
+        return self.stored.record.generation
+
+    @property
+    def name(self) -> str:
+        """The user's, or b1, b2, …."""
+        return self.stored.name
+
+    @property
+    def edits(self) -> dict[int, str]:
+        """What was changed in the text that it forks from, by index of the atom."""
+        return dict(self.stored.record.edits)
+
+    @property
+    def target(self) -> int:
+        """Index of the atom from which on the model wrote."""
+        return self.stored.record.target
+
+    @property
+    def probabilities(self) -> str:
+        """P(right) at the target behind the unchanged text and behind the changed one."""
+        before, after = self.stored.unchanged_log_probability, self.stored.record.log_probability_reference
+        return f"{_probability(before)} → {_probability(after)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A row of the list of texts.
+
+    Attributes:
+        generation: of the branch; None for the answer.
+        text: what it says.
+        shown: whether the branch is the one below the edited text.
+    """
+
+    generation: int | None
+    text: str
+    shown: bool
 
 
 class ReplayState:
-    """One answer being edited.
+    """One answer and its branches, one of these texts being edited.
 
     Attributes:
         run: number of its run.
         generation: number of the answer.
         problem: what was asked.
-        atoms: that the model wrote, in order.
+        said: atoms of the answer, in order.
+        study: that holds the branches; None before there is one.
+        branches: of this answer, each followed by those that fork from it.
+        base: the text that is edited: generation of a branch, or None for the answer.
+        shown: generation of the branch below; None for none.
         edits: new text by index, in the order in which they were made.
         cursor: index of the atom that keys act on.
-        branches: of this answer, oldest first.
     """
 
     def __init__(self, run: int, generation: int, problem: ProblemRecord, atoms: Sequence[UnitRecord]) -> None:
         self.run = run
         self.generation = generation
         self.problem = problem
-        self.atoms = tuple(atoms)
+        self.said = tuple(atoms)
+        self.study: Work | None = None
+        self.branches: tuple[Branch, ...] = ()
+        self.base: int | None = None
+        self.shown: int | None = None
         self.edits: dict[int, str] = {}
         self.cursor = 0
-        self.branches: tuple[Branch, ...] = ()
-        self._undone: list[dict[int, str]] = []
+        self._undone: list[tuple[int | None, dict[int, str]]] = []
+
+    @property
+    def atoms(self) -> tuple[UnitRecord, ...]:
+        """Atoms of the text that is edited."""
+        return self.atoms_of(self.base)
+
+    def atoms_of(self, generation: int | None) -> tuple[UnitRecord, ...]:
+        """Return the atoms of a branch, or of the answer."""
+        branch = self.branch(generation)
+        return self.said if branch is None else branch.atoms
+
+    def branch(self, generation: int | None) -> Branch | None:
+        """Return a branch by its generation; None for the answer, and for one that is not there."""
+        return next((branch for branch in self.branches if branch.generation == generation), None)
+
+    # --- the tree -----------------------------------------------------------------------------------------------
+
+    def take(self, read: ReplayState) -> None:
+        """Take over what was read again of the same answer, and show the branch that is new."""
+        before = {branch.generation for branch in self.branches}
+        self.study, self.branches = read.study, read.branches
+        there = {branch.generation for branch in self.branches}
+        new = there - before
+        if new:
+            self.shown = max(new)
+        elif self.shown not in there:
+            self.shown = None
+        if self.base is not None and self.base not in there:
+            self.base, self.edits = None, {}
+        self._undone = [(base, edits) for base, edits in self._undone if base is None or base in there]
+        self.move(0)
+
+    def show_beside(self, step: int) -> None:
+        """Show the branch above or below in the tree; above the first there is only the edited text."""
+        order = [None, *(branch.generation for branch in self.branches)]
+        here = order.index(self.shown) if self.shown in order else 0
+        self.shown = order[min(max(0, here + step), len(order) - 1)]
+
+    def edit_shown(self) -> str | None:
+        """Edit the shown branch from now on, or the answer where none is shown; return why not."""
+        if self.shown == self.base:
+            return "this text is edited already: up and down choose another one"
+        self._undone.append((self.base, self.edits))
+        self.base, self.edits = self.shown, {}
+        self.move(0)
+        return None
+
+    def below(self, generation: int) -> int:
+        """Return how many branches fork from a branch, and from these."""
+        children = [branch.generation for branch in self.branches if branch.stored.parent == generation]
+        return len(children) + sum(map(self.below, children))
+
+    def tree(self) -> list[TreeRow]:
+        """Return a row for the answer and one for each branch, indented below what it forks from."""
+        rows = [TreeRow(None, self._row("the answer", 0, None, ""), self.shown is None)]
+        for branch in self.branches:
+            words = f"{branch.probabilities}  {_edits(branch.edits)}"
+            rows.append(
+                TreeRow(
+                    branch.generation,
+                    self._row(visible(branch.name), branch.stored.depth + 1, branch.generation, words),
+                    branch.generation == self.shown,
+                )
+            )
+        return rows
+
+    def _row(self, name: str, depth: int, generation: int | None, words: str) -> str:
+        shown, edited = (mark if generation == one else " " for mark, one in (("›", self.shown), ("*", self.base)))
+        return f"{shown}{edited}{'  ' * min(depth, DEEPEST)}{name}  {words}".rstrip()
 
     # --- edits --------------------------------------------------------------------------------------------------
 
@@ -86,6 +201,8 @@ class ReplayState:
             return "an atom is a text without semicolons"
         if why := why_not_an_atom(get_task(self.problem.task), self.problem.reference, self.cursor, written):
             return f"{visible(written, 24)}: {why}" if written else why
+        if not self.atoms:
+            return "there is no atom to change"
         self._change({**self.edits, self.cursor: written})
         return None
 
@@ -118,11 +235,12 @@ class ReplayState:
         """Take the last change back."""
         if not self._undone:
             return "nothing was changed"
-        self.edits = self._undone.pop()
+        self.base, self.edits = self._undone.pop()
+        self.move(0)
         return None
 
     def _change(self, edits: dict[int, str]) -> None:
-        self._undone.append(self.edits)
+        self._undone.append((self.base, self.edits))
         self.edits = {index: text for index, text in edits.items() if text != self.atoms[index].text}
 
     def _gold(self, index: int) -> str | None:
@@ -142,8 +260,10 @@ class ReplayState:
 
     def options(self) -> dict[str, int | str]:
         """Return the edits as a study of kind ``manual`` takes them."""
+        branch = self.branch(self.base)
         return {
             "answer": f"{self.problem.task}:{self.problem.position + 1}",
+            "from": "" if branch is None else branch.name,
             "set": ";".join(f"{index + 1}={text}" for index, text in sorted(self.edits.items())),
             "target": self.target + 1,
         }
@@ -154,35 +274,68 @@ class ReplayState:
         """Name the answer."""
         return f"run {self.run} › {self.problem.task} › answer {self.problem.position + 1}"
 
+    def base_name(self) -> str:
+        """Name the text that is edited."""
+        branch = self.branch(self.base)
+        return "original" if branch is None else visible(branch.name)
+
     def summary(self) -> list[str]:
-        """Say what the newest branch changed at its target, and list all."""
-        if not self.branches:
-            return ["no branch yet: change atoms, then enter lets the model go on"]
-        newest = self.branches[-1]
-        was, now = (_right_from(atoms, newest.target) for atoms in (self.atoms, newest.atoms))
-        lines = [
-            f"from atom {newest.target + 1} on   as it was {was} right   replayed {now} right",
-            f"target atom {newest.target + 1}   P(right) {_number(newest.before)} → {_number(newest.after)}   "
-            f"{_said(self.atoms, newest.target)} → {_said(newest.atoms, newest.target)}",
+        """Say what the shown branch changed at its target, and what must be known of the task."""
+        caveat = caveat_of(self.problem.task)
+        notes = [caveat] if caveat else []
+        shown = self.branch(self.shown)
+        if shown is None:
+            return notes if self.branches else ["no branch yet: change atoms, then enter lets the model go on", *notes]
+        parent = self.atoms_of(shown.stored.parent)
+        was, now = (_right_from(atoms, shown.target) for atoms in (parent, shown.atoms))
+        source = "as it was" if shown.stored.parent_name is None else f"in {visible(shown.stored.parent_name)}"
+        return [
+            f"from atom {shown.target + 1} on   {source} {was} right   replayed {now} right",
+            f"target atom {shown.target + 1}   P(right) {shown.probabilities}   "
+            f"{_said(parent, shown.target)} → {_said(shown.atoms, shown.target)}",
+            *notes,
         ]
-        for branch in reversed(self.branches):
-            edits = " ".join(f"{index + 1}={visible(text)}" for index, text in sorted(branch.edits.items()))
-            lines.append(f"{branch.name:<6} {_number(branch.before)} → {_number(branch.after)}  {edits}")
-        return lines
 
 
 def load_replay(database: Path, generation: int, run: int) -> ReplayState:
     """Read an answer and its branches.
 
+    Args:
+        database: the file.
+        generation: of the answer, or of a branch of it, which is then the text to edit.
+        run: number of its run.
+
     Raises:
         StoreError: it cannot be read.
     """
     with open_queries(database) as queries, queries.snapshot():
-        answer = queries.answer(generation)
-        atoms = [unit for unit in queries.units(generation, "atom") if unit.text is not None]
-        state = ReplayState(run, generation, answer.problem, atoms)
-        state.branches = _branches(queries, run, generation)
+        branch = queries.find_branch(generation)
+        answer = queries.answer(generation if branch is None else branch.record.answer)
+        assert answer.generation is not None
+        state = ReplayState(run, answer.generation, answer.problem, _atoms(queries, answer.generation))
+        studies = [study.work for study in queries.studies(run) if study.kind == MANUAL.name]
+        if studies:
+            state.study = studies[0]
+            state.branches = tuple(
+                Branch(stored, _atoms(queries, stored.record.generation))
+                for stored in queries.edited_branches(studies[0])
+                if stored.record.answer == answer.generation
+            )
+        if branch is not None:
+            state.base = state.shown = generation
         return state
+
+
+def rename_branch(database: Path, study: Work, generation: int, name: str) -> None:
+    """Give a branch another name; raises `StoreError`."""
+    with open_store(database) as store:
+        store.rename_branch(study, generation, name)
+
+
+def delete_branch(database: Path, study: Work, generation: int) -> None:
+    """Delete a branch and those that fork from it; raises `StoreError`."""
+    with open_store(database) as store:
+        store.delete_branch(study, generation)
 
 
 def load_experiment(database: Path, run: int, width: int) -> str:
@@ -198,27 +351,8 @@ def load_experiment(database: Path, run: int, width: int) -> str:
         return "\n".join(interventions_lines(measure_interventions(queries, studies[-1:]), max(width, 40)))
 
 
-def _branches(queries: Queries, run: int, generation: int) -> tuple[Branch, ...]:
-    studies: list[Work] = [study.work for study in queries.studies(run) if study.kind == "manual"]
-    found = []
-    for study in studies:
-        records = [record for record in queries.interventions(study) if record.answer == generation]
-        before = {record.target: record.log_probability_reference for record in records if not record.edits}
-        for record in sorted(records, key=lambda record: record.generation):
-            if record.edits:
-                atoms = [unit for unit in queries.units(record.generation, "atom") if unit.text is not None]
-                base, now = before.get(record.target), record.log_probability_reference
-                found.append(
-                    Branch(
-                        name=record.variant,
-                        edits=dict(record.edits),
-                        target=record.target,
-                        before=None if base is None else exp(base),
-                        after=None if now is None else exp(now),
-                        atoms=tuple(atoms),
-                    )
-                )
-    return tuple(found)
+def _atoms(queries: Queries, generation: int) -> tuple[UnitRecord, ...]:
+    return tuple(unit for unit in queries.units(generation, "atom") if unit.text is not None)
 
 
 def _right_from(atoms: Sequence[UnitRecord], target: int) -> str:
@@ -231,5 +365,9 @@ def _said(atoms: Sequence[UnitRecord], index: int) -> str:
     return f"{visible(found[0].text or '')} ({found[0].status})" if found else "no atom"
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}".replace("0.", ".", 1)
+def _edits(edits: Mapping[int, str]) -> str:
+    return " ".join(f"{index + 1}={visible(text)}" for index, text in sorted(edits.items()))
+
+
+def _probability(log_probability: float | None) -> str:
+    return "–" if log_probability is None else f"{exp(log_probability):.3f}".replace("0.", ".", 1)

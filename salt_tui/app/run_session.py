@@ -42,6 +42,10 @@ CANCELLABLE = frozenset({"prompt", "streaming"})
 """Statuses of an answer that is being written."""
 
 
+def _nothing() -> None:
+    """Nothing is in the way."""
+
+
 def describe(error: BaseException) -> str:
     """Return one line about an exception; what the command line calls an option is a question here."""
     return str(error) if isinstance(error, EnvironmentChangedError) else describe_failure(error)[0]
@@ -76,22 +80,41 @@ class RunSession:
         self._last_said: tuple[tuple[int, str, int, int | Said], Said] | None = None
 
     @classmethod
-    def begin(cls, request: RunRequest, database: Path) -> RunSession:
-        """Begin a new run in the background; beside a damaged ``models.toml`` of the user with the shipped models."""
+    def begin(cls, request: RunRequest, database: Path, make_room: Callable[[], object] = _nothing) -> RunSession:
+        """Begin a new run in the background; beside a damaged ``models.toml`` of the user with the shipped models.
+
+        Args:
+            request: what to compute.
+            database: the file.
+            make_room: called in the background before the model is loaded.
+        """
         session = cls(database)
         log = session.log_path = new_engine_log_path()
         registry, _ = usable_registry()
-        session._compute(BackgroundRun(lambda emit: prepare_run(request, database, emit, log, registry), describe))
+
+        def prepare(emit: Emit) -> ReadyWork:
+            make_room()
+            return prepare_run(request, database, emit, log, registry)
+
+        session._compute(BackgroundRun(prepare, describe))
         return session
 
     @classmethod
-    def resume(cls, stored: StoredRun, database: Path, *, allow_environment_change: bool = False) -> RunSession:
+    def resume(
+        cls,
+        stored: StoredRun,
+        database: Path,
+        make_room: Callable[[], object] = _nothing,
+        *,
+        allow_environment_change: bool = False,
+    ) -> RunSession:
         """Go on with a stored run in the background; its finished answers are read from the store."""
         session = cls(database)
         session.run = stored.run
         log = session.log_path = new_engine_log_path()
 
         def prepare(emit: Emit) -> ReadyWork:
+            make_room()
             return prepare_resume(
                 stored, database, emit, allow_environment_change=allow_environment_change, threads=None, log=log
             )

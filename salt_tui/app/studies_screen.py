@@ -188,7 +188,12 @@ class StudiesScreen(FramedScreen):
 
     def _begin(self, prepare: Callable[[Emit], ReadyWork]) -> None:
         self._announced, self._words, self._done, self._total = "", "begins", 0, 0
-        self._computing = BackgroundRun(prepare, lambda error: describe_failure(error)[0])
+
+        def with_room(emit: Emit) -> ReadyWork:
+            self.desk.keeper.make_room()
+            return prepare(emit)
+
+        self._computing = BackgroundRun(with_room, lambda error: describe_failure(error)[0])
         self._computing.start()
         self._draw_progress()
 

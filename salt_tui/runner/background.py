@@ -8,15 +8,16 @@ from collections.abc import Callable
 
 from salt_tui.runner.events import RunEnded, RunEvent, RunStarted
 from salt_tui.runner.jobs import Emit
+from salt_tui.runner.kept_engine import EngineKeeper
 from salt_tui.runner.loop import Loop, ReadyWork
 
 
 class BackgroundRun:
-    """Prepares and computes a run in a daemon thread.
+    """Prepares and computes a run in a daemon thread, or in that of a keeper.
 
     Every event is appended to `mailbox`, from which one consumer pops from the left; appending and popping a deque
-    need no lock.  Whatever happens, the last event is a `RunEnded`; when the thread has ended too, so has the child,
-    and the store is closed.
+    need no lock.  Whatever happens, the last event is a `RunEnded`; when it is no longer `alive`, the store is closed,
+    and the child has ended unless the keeper keeps it.
 
     Attributes:
         mailbox: events that nobody has taken.
@@ -25,20 +26,32 @@ class BackgroundRun:
     Args:
         prepare: makes the run ready, e.g. a call of `salt_tui.runner.preparation.prepare_run`.
         describe: turns an exception into one line for the user.
+        keeper: in whose thread to work; None takes a thread that ends with the run.
     """
 
-    def __init__(self, prepare: Callable[[Emit], ReadyWork], describe: Callable[[BaseException], str]) -> None:
+    def __init__(
+        self,
+        prepare: Callable[[Emit], ReadyWork],
+        describe: Callable[[BaseException], str],
+        keeper: EngineKeeper | None = None,
+    ) -> None:
         self.mailbox: deque[RunEvent] = deque()
         self.failure: BaseException | None = None
         self._prepare = prepare
         self._describe = describe
         self._stop = threading.Event()
         self._loop: Loop | None = None
-        self._thread = threading.Thread(target=self._work, name="run", daemon=True)
+        self._keeper = keeper
+        self._begun = False
+        self._ended = threading.Event()
 
     def start(self) -> None:
         """Begin; events arrive from now on."""
-        self._thread.start()
+        self._begun = True
+        if self._keeper is not None:
+            self._keeper.do(self._work, self.stop)
+        else:
+            threading.Thread(target=self._work, name="run", daemon=True).start()
 
     def stop(self) -> None:
         """Ask the run to stop in order; it stays resumable.
@@ -71,13 +84,12 @@ class BackgroundRun:
 
     @property
     def alive(self) -> bool:
-        """Whether the thread has begun and not ended."""
-        return self._thread.is_alive()
+        """Whether the work has begun and not ended."""
+        return self._begun and not self._ended.is_set()
 
     def join(self, timeout: float) -> bool:
         """Wait for the end; return whether it came."""
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
+        return self._ended.wait(timeout)
 
     def _work(self) -> None:
         run = 0
@@ -94,6 +106,8 @@ class BackgroundRun:
         except BaseException as error:
             self.failure = error
             self.mailbox.append(RunEnded(run, "failed", self._describe(error)))
+        finally:
+            self._ended.set()
 
     def _emit_while_preparing(self, event: RunEvent) -> None:
         # A run that is stored is ended by its loop, so that its number is known and its state is written.

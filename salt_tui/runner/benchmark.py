@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 import threading
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from salt_tui.engine.engine import ContextInfo, EngineError, ModelInfo
+from salt_tui.engine.engine import ContextInfo, ModelInfo
 from salt_tui.engine.engine_kinds import engine_kind
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
@@ -211,16 +210,3 @@ class Benchmark:
     ) -> None:
         """Close."""
         self.close()
-
-
-def resident_bytes(process_id: int) -> int:
-    """Return the memory of a process that is in RAM now.
-
-    Raises:
-        EngineError: the system does not tell.
-    """
-    with contextlib.suppress(OSError):  # only Linux has this file
-        for line in Path(f"/proc/{process_id}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) * 1024
-    raise EngineError("this system does not tell how much memory a process holds")

@@ -102,6 +102,14 @@ class TokenArrived:
 
 
 @dataclass(frozen=True, slots=True)
+class TextWritten:
+    """The model chose one more token behind an edit; its bytes may end inside a character.  Untrusted."""
+
+    generation: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class AtomScored:
     """An atom (or line) is complete and labelled.
 
@@ -205,6 +213,7 @@ RunEvent: TypeAlias = (
     | RunStarted
     | AnswerStarted
     | PromptEvaluated
+    | TextWritten
     | TokenArrived
     | AtomScored
     | UnitsWithdrawn

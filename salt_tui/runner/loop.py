@@ -61,6 +61,7 @@ class ReadyWork:
         provenance: None where nobody will read the numbers.
         conclude: computes and stores what all jobs together give, once they are done; it is told what to call every
             few seconds.
+        keeps_engine: the engine belongs to somebody who goes on with it.
     """
 
     work: Work
@@ -72,10 +73,13 @@ class ReadyWork:
     computed: int
     provenance: Provenance | None
     conclude: Callable[[Callable[[], None]], None] | None = None
+    keeps_engine: bool = False
 
     def close(self) -> None:
-        """End the engine and close the store."""
-        if self.engine is not None:
+        """End the engine, or what it still computes where it is kept, and close the store."""
+        if self.engine is not None and self.keeps_engine:
+            self.engine.cancel()
+        elif self.engine is not None:
             self.engine.close()
         self.store.close()
 

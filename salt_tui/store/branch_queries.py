@@ -66,3 +66,16 @@ class BranchQueries(Reader):
             below = reversed(children.get(record.generation, []))
             waiting.extend((child, record.generation, depth + 1) for child in below)
         return found
+
+    def find_branch(self, generation: int) -> EditedBranch | None:
+        """Return an edited branch by its generation; None for everything else."""
+        rows = self._rows(
+            "SELECT study.run, study.id, study.number FROM generation JOIN study ON study.id = generation.study"
+            " WHERE generation.id = ? AND role = 'branch' AND state <> 'deleted'",
+            (generation,),
+        )
+        for row in rows:
+            for branch in self.edited_branches(Work(*row)):
+                if branch.record.generation == generation:
+                    return branch
+        return None

@@ -29,20 +29,19 @@ class GenerationQueries(Reader):
         return self._answers("problem.run = ? ORDER BY problem.id", run)
 
     def answer(self, generation: int) -> StoredAnswer:
-        """Return one answer."""
-        found = self._answers("generation.id = ?", generation)
+        """Return one answer, also a branch or sample that a study generated."""
+        found = self._answers("generation.id = ?", generation, "TRUE")
         if not found:
             raise StoreError(f"there is no answer {generation} in {self.path}")
         return found[0]
 
-    def _answers(self, condition: str, parameter: int) -> list[StoredAnswer]:
+    def _answers(self, condition: str, parameter: int, among: str = "generation.study IS NULL") -> list[StoredAnswer]:
         rows = self._rows(
             "SELECT problem.id, generation.id, attempt, revision, json_array_length(prompt_tokens), preamble,"
             " (SELECT count(*) FROM token WHERE token.generation = generation.id),"
             " reply, stop_reason, extraction, answer_status, error, prompt_seconds, decode_seconds,"
             f" {_PROBLEM_COLUMNS} FROM problem"
-            " LEFT JOIN generation ON generation.problem = problem.id AND generation.study IS NULL"
-            f" WHERE {condition}",
+            f" LEFT JOIN generation ON generation.problem = problem.id AND {among} WHERE {condition}",
             (parameter,),
         )
         return [

@@ -125,6 +125,7 @@ def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model:
         await pilot.pause(0.2)
         assert branch.name in screen_text(app)
         assert "target atom 4   P(right) " in screen_text(app)
+        await branches(app, pilot, screen)
         state.cursor = 9
         before = dict(state.edits)
         await press(pilot, "replay.corrupt_before")
@@ -136,6 +137,52 @@ def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model:
         await until(pilot, lambda: isinstance(app.screen, AnswerScreen))
 
     drive(scenario, database)
+
+
+async def branches(app: SaltApp, pilot: Pilot[int], screen: ReplayScreen) -> None:
+    """Edit the branch b1, open, rename and delete branches."""
+    state = screen.state
+    assert state is not None
+    edits, first = dict(state.edits), state.branches[0]
+    await press(pilot, "replay.edit_shown")
+    assert (state.base, state.edits) == (first.generation, {})
+    assert state.atoms == first.atoms
+    state.cursor = 4
+    await press(pilot, "replay.write")
+    await line(app, pilot, "AAA" if state.atoms[4].text != "AAA" else "CCC")
+    assert app.desk.keeper.held is None or "the model stays loaded, " in screen_text(app)
+    await press(pilot, "replay.compute")
+    await until(pilot, lambda: len(state.branches) == 2, 90)
+    second = state.branches[1]
+    assert (second.stored.parent_name, second.stored.depth, state.shown) == ("b1", 1, second.generation)
+    assert [branch.atoms[2].text for branch in state.branches] == ["[b]X", "[b]X"]
+    starts = ("  the answer", " *  b1  ", "›     b2  ")
+    assert all(row.text.startswith(start) for row, start in zip(state.tree(), starts, strict=True))
+    await press(pilot, "replay.open")
+    await until(pilot, lambda: isinstance(app.screen, AnswerScreen) and app.screen._document is not None)
+    await until(pilot, lambda: "b2, edited from b1" in screen_text(app))
+    await press(pilot, "answer.back")
+    await until(pilot, lambda: app.screen is screen)
+    await press(pilot, "replay.rename")
+    await line(app, pilot, "b1")
+    await pilot.pause(0.3)
+    await press(pilot, "replay.rename")
+    await line(app, pilot, "[b]mine")
+    await until(pilot, lambda: state.branches[1].name == "[b]mine")
+    await pilot.pause(0.2)
+    assert "[b]mine" in screen_text(app)
+    await press(pilot, "replay.branch_above")
+    assert state.shown == first.generation
+    await press(pilot, "replay.branch_below")
+    assert state.shown == second.generation
+    await press(pilot, "replay.branch_above")
+    await press(pilot, "replay.delete")
+    await until(pilot, lambda: isinstance(app.screen, Question))
+    assert "Delete branch b1 and the branch that was edited from it?" in screen_text(app)
+    await press(pilot, "question.yes")
+    await until(pilot, lambda: not state.branches)
+    assert (state.base, state.shown, state.edits) == (None, None, {})
+    state.edits = edits
 
 
 def test_the_planned_experiment_runs_from_the_screen_and_shows_what_it_found(

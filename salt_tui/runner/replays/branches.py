@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from salt_tui.engine.engine import AsideTaken, Token
 from salt_tui.engine.requests import Aside, Forced, Free, Generate, Sampling, Segment
 from salt_tui.runner.answering import AnswerAttempt, ReplyReading, begin_answer
+from salt_tui.runner.events import TextWritten
 from salt_tui.runner.jobs import Ending, JobName, Output, ReplyEvent
 from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.runner.replays.design import Direction
@@ -123,6 +124,9 @@ class BranchAttempt:
         """Take the next token, or what was found about the right atom."""
         if isinstance(event, Token):
             self._answer.take(event)
+            if self._job.whole and not event.forced:
+                text = event.spoken(self._job.reading.vocabulary)
+                self._output.emit(TextWritten(self._output.generation, text))
         elif isinstance(event, AsideTaken):
             self._gold = math.fsum(event.log_probabilities) + (event.log_mass or 0.0)
 

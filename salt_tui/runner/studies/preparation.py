@@ -9,23 +9,22 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from salt_tui.engine.engine import CACHE_MB, Engine
-from salt_tui.engine.models import ResolvedModel, open_engine, resolve_stored
+from salt_tui.engine.engine import CACHE_MB
+from salt_tui.engine.models import ResolvedModel, resolve_stored
 from salt_tui.engine.requests import Aside, Forced, Free, Generate, Segment
-from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.events import ModelLoading, Notice, RunStarted, TaskProgress
 from salt_tui.runner.heartbeat import Heartbeat
 from salt_tui.runner.jobs import Emit, Job
+from salt_tui.runner.kept_engine import EngineKeeper
 from salt_tui.runner.loop import ReadyWork
-from salt_tui.runner.opened_model import OpenedModel, open_model
+from salt_tui.runner.opened_model import OpenedModel
 from salt_tui.runner.plan import Environment, canonical_json, content_hash
 from salt_tui.runner.preparation import model_record
 from salt_tui.runner.provenance import Provenance
-from salt_tui.runner.request import EngineOptions, check_engine_options, read_gpu_layers
-from salt_tui.runner.resumption import check_environment, environment_differences
-from salt_tui.runner.stored_model import LoadedAgain, load_again, options_of
+from salt_tui.runner.resumption import check_environment
 from salt_tui.runner.studies.kind import StudyKind, StudySetting
+from salt_tui.runner.studies.loading import LoadedStudy, Loading, loaded_for, open_as_the_run
 from salt_tui.runner.studies.plan import (
     Options,
     OptionValue,
@@ -36,7 +35,6 @@ from salt_tui.runner.studies.plan import (
 from salt_tui.runner.studies.registry import study_kind
 from salt_tui.runner.studies.second_model_loading import (
     find_second_model,
-    load_second_model,
     refuse_another_vocabulary,
 )
 from salt_tui.runner.studies.subject import Subject, still_covered
@@ -81,7 +79,9 @@ class StudyRequest:
     cache_mb: int = CACHE_MB
 
 
-def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path | None = None) -> ReadyWork:
+def prepare_study(
+    request: StudyRequest, database: Path, emit: Emit, log: Path | None = None, keeper: EngineKeeper | None = None
+) -> ReadyWork:
     """Load the model of a run and store a new study of its finished answers.
 
     Nothing is stored before everything has been checked.  What is returned owns an open store and engine: end both
@@ -92,6 +92,7 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
         database: the file that holds the run.
         emit: takes the events of loading.
         log: for what the child prints; None takes a new one.
+        keeper: in whose thread this is called: its model is used where it fits, and it keeps the one that is loaded.
 
     Raises:
         UsageError, ModelError, ContextError, StoreError: one line each, exit code 2.
@@ -111,21 +112,18 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
         raise UsageError(f"-c {request.context}: a study has at least the context of its run, {least} tokens")
     if kind.computed_by == "no model":
         return _prepare_without_model(kind, options, subject, database, emit)
-    with _engine_and_store(_computing(kind, options, subject, None, database), database, log) as (
-        store,
-        engine,
-        resolved,
-    ):
-        loaded = _load(engine, resolved, subject, kind, request.threads, request.cache_mb, None, emit)
+    loading = Loading(_computing(kind, options, subject, None, database), request.threads, request.cache_mb)
+    with _open_for(database) as store, loaded_for(kind, subject, loading, log, emit, keeper) as loaded:
         jobs = _jobs(kind, options, subject, loaded, database, emit, None if reused is None else reused.work)
         needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
         context = _grown(subject.plan.context, max(needed, request.context or 0))
-        model, provenance = _open_as_the_run(loaded, subject, jobs, context)
+        model, provenance = open_as_the_run(loaded, subject, jobs, context)
         plan = _plan(kind, options, subject, len(jobs), context)
         # The last event at which a stop leaves nothing behind.
-        emit(ModelLoading(resolved.name, 1.0))
+        emit(ModelLoading(loaded.name, 1.0))
         if reused is None:
-            work = store.create_study(run, _record(plan, kind, provenance, model, resolved), model.vocabulary)
+            record = _record(plan, kind, provenance, model, loading.resolved)
+            work = store.create_study(run, record, model.vocabulary)
             store.claim(work)
         else:
             work = reused.work
@@ -133,7 +131,8 @@ def prepare_study(request: StudyRequest, database: Path, emit: Emit, log: Path |
             store.forget_unfinished(work)
             began = Place(database, work.title).read("environment", reused.record.environment, Environment.from_json)
             provenance = check_environment(store, work, began, provenance, allowed=True)
-        return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
+        ready = _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
+        return replace(ready, keeps_engine=keeper is not None)
 
 
 def prepare_study_resume(
@@ -169,23 +168,20 @@ def prepare_study_resume(
     subject = replace(subject, answers=still_covered(work, plan, subject.answers))
     if kind.computed_by == "no model":
         return _resume_without_model(work, plan, kind, subject, database, emit)
-    with _engine_and_store(_computing(kind, plan.options, subject, study, database), database, log) as (
-        store,
-        engine,
-        resolved,
-    ):
+    wanted_threads = environment.threads if threads is None else threads
+    loading = Loading(_computing(kind, plan.options, subject, study, database), wanted_threads, CACHE_MB, study)
+    with _open_for(database) as store:
         store.claim(work)
         if kind.reused:
             store.forget_unfinished(work)
         store.reopen_generations(work)
-        heartbeat = Heartbeat(store, work)
-        wanted_threads = environment.threads if threads is None else threads
-        loaded = _load(engine, resolved, subject, kind, wanted_threads, CACHE_MB, study, emit, heartbeat.beat)
-        jobs = _jobs(kind, plan.options, subject, loaded, database)
-        model, provenance = _open_as_the_run(loaded, subject, jobs, plan.context)
-        provenance = replace(provenance, warnings=study.record.warnings)
-        provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
-        return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
+        beat = Heartbeat(store, work).beat
+        with loaded_for(kind, subject, loading, log, emit, None, beat) as loaded:
+            jobs = _jobs(kind, plan.options, subject, loaded, database)
+            model, provenance = open_as_the_run(loaded, subject, jobs, plan.context)
+            provenance = replace(provenance, warnings=study.record.warnings)
+            provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
+            return _ready(work, plan, _OpenStudy(kind, subject, store, model, provenance, jobs), database, emit)
 
 
 def _prepare_without_model(
@@ -309,18 +305,11 @@ def _computing(
 
 
 @contextlib.contextmanager
-def _engine_and_store(
-    resolved: ResolvedModel, database: Path, log: Path | None
-) -> Iterator[tuple[Store, Engine, ResolvedModel]]:
-    """Open the store and start the engine; end both when the body fails."""
+def _open_for(database: Path) -> Iterator[Store]:
+    """Open the store; close it when the body fails."""
     store = open_store(database)
     try:
-        engine = open_engine(resolved, log or new_engine_log_path())
-        try:
-            yield store, engine, resolved
-        except BaseException:
-            engine.close()
-            raise
+        yield store
     except BaseException:
         # Gives the lease back as well; a disk that is full again must not hide the error that led here.
         with contextlib.suppress(StoreError):
@@ -328,58 +317,18 @@ def _engine_and_store(
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class _LoadedStudy:
-    """The model that computes a study, loaded, and how to open it."""
-
-    name: str
-    engine: Engine
-    options: EngineOptions
-    again: LoadedAgain
-
-
-def _load(
-    engine: Engine,
-    resolved: ResolvedModel,
-    subject: Subject,
-    kind: StudyKind,
-    threads: int | None,
-    cache_mb: int,
-    study: StoredStudy | None,
-    emit: Emit,
-    while_waiting: Callable[[], None] = lambda: None,
-) -> _LoadedStudy:
-    """Load the model of a new study, or of a stored one; see that it is the same and can do what the kind needs."""
-    plan = subject.plan
-    options = options_of(subject.environment, width=plan.width, context=plan.context, threads=threads)
-    options = replace(options, cache_mb=cache_mb)
-    check_engine_options(options)
-    title = f"a study of run {subject.stored.run}"
-    if kind.computed_by == "another model":
-        # As many layers as were asked for: as many as the run had would be a guess for another file.
-        options = replace(options, gpu_layers=read_gpu_layers(subject.environment.requested_gpu_layers))
-        loaded = load_second_model(engine, resolved, plan, options, study, emit, while_waiting)
-        kind.refuse_engine(loaded.info.capabilities)
-        return _LoadedStudy(resolved.name, engine, options, loaded)
-    again = load_again(engine, resolved, plan, options, title, emit, while_waiting)
-    if again.info.template != plan.template:
-        raise UsageError(f"{title} is not possible: the chat template of {resolved.name} is another than it was")
-    kind.refuse_engine(again.info.capabilities)
-    return _LoadedStudy(resolved.name, engine, options, again)
-
-
 def _jobs(
     kind: StudyKind,
     options: Options,
     subject: Subject,
-    loaded: _LoadedStudy,
+    loaded: LoadedStudy,
     database: Path,
     announce: Emit | None = None,
     work: Work | None = None,
 ) -> Sequence[Job]:
     """Make the jobs; of a new study also say what they will cost."""
     engine, info = loaded.engine, loaded.again.info
-    reading = ReplyReading(engine.vocabulary(), info.thinking_open)
+    reading = ReplyReading(loaded.vocabulary, info.thinking_open)
     with open_queries(database) as queries:
         if kind.computed_by == "another model":
             refuse_another_vocabulary(loaded.name, queries.vocabulary(subject.stored.run), reading.vocabulary)
@@ -388,21 +337,6 @@ def _jobs(
         if announce is not None and kind.announce is not None:
             announce(Notice(kind.announce(setting, jobs)))
     return jobs
-
-
-def _open_as_the_run(
-    loaded: _LoadedStudy, subject: Subject, jobs: Sequence[Job], context: int | None
-) -> tuple[OpenedModel, Provenance]:
-    """Open the context with the shape of the run, and with the layers that jobs ask for."""
-    layers = tuple(sorted({layer for job in jobs for layer in job.request(0).layers}))
-    info, width = loaded.again.info, subject.plan.width
-    model = open_model(loaded.engine, loaded.name, info, loaded.options, context=context, width=width, layers=layers)
-    environment = model.environment(subject.environment.requested_gpu_layers)
-    warnings = tuple(
-        f"computed in another environment than run {subject.stored.run}: {difference}"
-        for difference in environment_differences(subject.environment, environment)
-    )
-    return model, Provenance(loaded.again.identity, environment, warnings)
 
 
 def _record(
