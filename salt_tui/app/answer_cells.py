@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from salt_tui.app.maze_drawing import Maze
 from salt_tui.app.row_flow import Flow
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.labels import UNIT_STATUSES
@@ -175,6 +176,8 @@ class AnswerCells:
         prompt_done, prompt_total: tokens, while the prompt is evaluated.
         units: by kind.
         reference_lines: atoms on each line of the reference; empty where that is not known beforehand.
+        maze: the problem, where it is a maze that is drawn; None otherwise.
+        moves: of a maze, the text of each atom, None for one that was not said.
     """
 
     generation: int
@@ -187,6 +190,8 @@ class AnswerCells:
     units: dict[str, UnitCells] = field(default_factory=lambda: {kind: UnitCells(kind) for kind in KINDS})
 
     reference_lines: tuple[int, ...] = ()
+    maze: Maze | None = None
+    moves: list[str | None] = field(default_factory=list)
 
     @property
     def ended(self) -> bool:
@@ -215,3 +220,4 @@ class AnswerCells:
         """Forget all units: they were withdrawn, or the answer is tried again."""
         for cells in self.units.values():
             cells.clear()
+        self.moves.clear()

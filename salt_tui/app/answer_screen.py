@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
-from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -19,6 +18,7 @@ from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import TextToRead
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.map_rows import Place
+from salt_tui.app.maze_drawing import TASK as MAZE
 from salt_tui.app.messages import ShowScreen
 from salt_tui.app.problem_picture import picture
 from salt_tui.app.reply_view import ReplyView
@@ -29,7 +29,7 @@ from salt_tui.app.sized_panel import SizedPanel
 from salt_tui.app.task_ranks import TaskRanks
 from salt_tui.app.token_player import TokenPlayer
 from salt_tui.app.worker_failures import failures_told
-from salt_tui.palette import draw_cell
+from salt_tui.palette import Look
 from salt_tui.visible_text import visible
 
 FRAMES_PER_SECOND = 20
@@ -87,6 +87,7 @@ class AnswerScreen(FramedScreen):
         self._player = TokenPlayer(0)
         self._ticked = 0.0
         self._words = ""
+        self._problem_drawn: tuple[int, Look, int | None] | None = None
 
     def compose_body(self) -> ComposeResult:
         """Lay the parts out."""
@@ -175,6 +176,7 @@ class AnswerScreen(FramedScreen):
             self.reply.show(None, self.desk.look, ())
             for name in ("#problem", "#reference", "#token", "#atom-line", "#confidences", "#course"):
                 self.query_one(name, Static).update("")
+            self._problem_drawn = None
             self.query_one("#answer-title", Static).update(f" {NO_ANSWER}")
             self.refresh_bindings()
             return
@@ -182,22 +184,11 @@ class AnswerScreen(FramedScreen):
         values = document.values_of(function)
         place = shade_scale(function).place
         self.reply.show(document, self.desk.look, [None if value is None else place(value) for value in values])
-        self.query_one("#problem", Static).update(self._picture(document))
         self.query_one("#reference", Static).update(
             "\n".join(f"right: {visible(line)}" for line in document.problem.reference.split("\n"))
         )
         self._draw()
         self.refresh_bindings()
-
-    def _picture(self, document: AnswerDocument) -> Text:
-        problem = document.problem
-        text = Text()
-        for row in picture(problem.task, problem.text, problem.reference, document.atoms):
-            for spot in row:
-                look, status = self.desk.look, spot.status
-                text.append(spot.text, "" if status is None else draw_cell(look, status, look.steps - 1)[1])
-            text.append("\n")
-        return text
 
     # --- drawing ------------------------------------------------------------------------------------------------
 
@@ -218,9 +209,19 @@ class AnswerScreen(FramedScreen):
         panel.update("\n".join(lines))
         self.query_one("#atom-line", Static).update(f" {self._atom_line(width - 2)}")
         atom = document.atom_of(self._token)
+        self._draw_problem(document, atom)
         confidences = answer_lines.confidence_lines(document, atom, self._ranks, width - 2)
         self.query_one("#confidences", Static).update("\n".join(f" {line}" for line in confidences))
         self._draw_course()
+
+    def _draw_problem(self, document: AnswerDocument, atom: int | None) -> None:
+        """Draw the problem; of a maze again for every atom, as the place of that one is marked."""
+        problem = document.problem
+        drawn = document.generation, self.desk.look, atom if problem.task == MAZE else None
+        if drawn != self._problem_drawn:
+            self._problem_drawn = drawn
+            text = picture(self.desk.look, problem.task, problem.text, problem.reference, document.atoms, atom)
+            self.query_one("#problem", Static).update(text)
 
     def _atom_line(self, width: int) -> str:
         return "" if self._document is None else answer_lines.atom_line(self._document, self._token, width)

@@ -21,6 +21,8 @@ from textual.strip import Strip
 from salt_tui.app.answer_words import score
 from salt_tui.app.atom_map import AtomMap
 from salt_tui.app.map_rows import MapRow, Place, RowPart
+from salt_tui.app.maze_drawing import MazePlace
+from salt_tui.app.problem_picture import draw_place
 from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, LINE_END
 from salt_tui.app.tile_bands import NUMBER
 from salt_tui.palette import DrawingMode, Look, draw_cell
@@ -260,9 +262,20 @@ class AtomHeatmap(ScrollView, can_focus=True):
         segments = [Segment(f"{label:<{form.label - 2}}{goes_on}{mark}", Style(bold=True) if here else None)]
         if part.row is not None:
             segments += self._unit_segments(part)
+        segments += [self._place_segment(part.answer, place) for place in part.maze]
         if part.words:
             segments.append(Segment(f" {part.words}" if part.row is not None else part.words, Style(italic=True)))
         return segments
+
+    def _place_segment(self, answer: int, place: MazePlace) -> Segment:
+        """Draw a place of a maze; the one of the cursor's atom is marked."""
+        if place.atom is None or place.atom >= len(self.map.cells(answer)):
+            text, style = draw_place(self._look, place, None, None)
+            return Segment(text, Style.parse(style))
+        status, step = self.map.cells(answer).status(place.atom), self.map.steps(answer, [place.atom], self._look.steps)
+        here = self.cursor == Place(answer, place.atom)
+        text, style = draw_place(self._look, place, status, step[0], here=here)
+        return Segment(text, Style.parse(style))
 
     def _unit_segments(self, part: RowPart) -> list[Segment]:
         row, answer = part.row, self.map.answers[part.answer]
@@ -461,7 +474,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         if row is None or row.heading is not None:
             return
         part = row.part_at(event.x)
-        unit = 0 if part.row is None else part.unit_at(event.x)
+        unit = part.unit_at(event.x) if part.row is not None or part.maze else 0
         if unit is None:
             return
         if event.chain > 1:

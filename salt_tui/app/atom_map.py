@@ -111,6 +111,8 @@ class AtomMap(MapLayout):
                 return found
             if row.heading is None:
                 part = row.part_at(cell)
+                if part.maze:
+                    continue  # its units stand above it
                 found = Place(part.answer, part.nearest(cell))
                 left -= 1
         return found

@@ -68,6 +68,7 @@ ROWS = (
     f"{LINE_END} between two lines of an answer that share a row; a blank every ten atoms",
     f"{GOES_ON} the line goes on from the row above; {CURSOR_ROW} the answer of the cursor",
     "−399: so many missing atoms in a row",
+    "a small maze stands below its moves: the way that was said, o the right way",
     "behind the atoms stands how the answer ended, where it is not complete by",
     "itself: truncated at its limit; unclosed without the closing asterisks; no",
     "fence: nothing inside asterisks; open: the run stopped in it; context full,",

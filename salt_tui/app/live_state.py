@@ -12,6 +12,8 @@ import numpy as np
 
 from salt_tui.app.answer_cells import FUNCTIONS, KINDS, AnswerCells
 from salt_tui.app.atom_map import AtomMap
+from salt_tui.app.maze_drawing import TASK as MAZE
+from salt_tui.app.maze_drawing import Maze, read_maze
 from salt_tui.app.signal_reader import SignalNames, SignalValues
 from salt_tui.display.run_view import RunView
 from salt_tui.runner.events import (
@@ -32,6 +34,9 @@ from salt_tui.store.unit_stream import AnswerUnits
 from scoring.confidence import HEADLINE_FUNCTION
 
 KEPT_LOG_LINES = 500
+
+MAZE_ROWS, MAZE_WIDTH = 8, 32
+"""Of the largest maze that is drawn on a map: more would leave room for one answer only."""
 
 Phase = Literal[
     "loading",
@@ -97,6 +102,12 @@ class PausableClock:
             self._since = None
 
 
+def _maze(task: str, question: str, reference: str) -> Maze | None:
+    """Return the maze that a problem is, where it is small enough to be drawn on a map."""
+    maze = read_maze(question, reference) if task == MAZE else None
+    return maze if maze is not None and maze.height <= MAZE_ROWS and maze.width <= MAZE_WIDTH else None
+
+
 class LiveState:
     """A run as it is shown.
 
@@ -146,6 +157,7 @@ class LiveState:
                 answer = AnswerCells(
                     event.generation, event.task, event.position, reference_lines=event.reference_lines
                 )
+                answer.maze = _maze(event.task, event.question, event.reference)
                 answer.keep_texts()
                 self.map.add(answer)
             case RunStarted():
@@ -164,6 +176,8 @@ class LiveState:
         cells.add(event.status, event.line, [event.confidences.get(name) for name in FUNCTIONS])
         if cells.texts is not None:
             cells.texts.append((event.text, event.reference))
+        if answer.maze is not None and event.kind == "atom":
+            answer.moves.append(event.text)
         changes.generations.add(event.generation)
 
     def _follow(self, event: TokenArrived | PromptEvaluated | AnswerFinished, changes: Changes) -> None:
@@ -223,6 +237,8 @@ class LiveState:
         for kind in KINDS:
             units = stored.units[kind]
             answer.units[kind].fill(units.statuses, units.lines, units.values)
+        answer.maze = _maze(stored.task, stored.question, stored.reference)
+        answer.moves = list(stored.said)
         self.map.add(answer)
 
     def take_signal_names(self, found: SignalNames) -> None:

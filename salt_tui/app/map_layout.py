@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from salt_tui.app.answer_cells import KINDS, STATUS_CODES, AnswerCells, UnitCells
 from salt_tui.app.answer_words import tail, without_units
 from salt_tui.app.map_rows import MapRow, Place, RowPart
+from salt_tui.app.maze_drawing import Maze
 from salt_tui.app.row_flow import RUN, SHORT, Flow
 from salt_tui.app.shade_scale import shade_scale
 from salt_tui.app.tile_bands import BETWEEN, TALLER, Band, Form, Tile, cells_of, first_form
@@ -269,6 +270,15 @@ class MapLayout:
         return Tile(number, 0, whole, self._tile_height(number, form, whole))
 
     def _tile_height(self, number: int, form: Form, content: int) -> int:
+        maze = self._maze(number)
+        return self._unit_rows(number, form, content) + (0 if maze is None else maze.height)
+
+    def _maze(self, number: int) -> Maze | None:
+        """Return the maze that is drawn below the units of an answer."""
+        return self.answers[number].maze if self._kind == "atom" else None
+
+    def _unit_rows(self, number: int, form: Form, content: int) -> int:
+        """Return the rows of the units and words of an answer."""
         answer, cells = self.answers[number], self.cells(number)
         count = len(cells)
         words = tail(answer)
@@ -321,6 +331,17 @@ class MapLayout:
         return [MapRow(band.heading, ()), *rows] if band.heading is not None else rows
 
     def _parts(self, tile: Tile) -> list[RowPart]:
+        """Return the rows of a tile: units and words, and below them its maze."""
+        maze, answer = self._maze(tile.answer), self.answers[tile.answer]
+        parts = self._unit_parts(tile)
+        if maze is not None:
+            units_x = tile.x + self.form(answer.task).label
+            parts += [
+                RowPart(tile.answer, tile.x, units_x, None, "", False, places) for places in maze.places(answer.moves)
+            ]
+        return parts
+
+    def _unit_parts(self, tile: Tile) -> list[RowPart]:
         answer = self.answers[tile.answer]
         form = self.form(answer.task)
         units_x = tile.x + form.label

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from salt_tui.app.maze_drawing import CELLS, MazePlace
 from salt_tui.app.row_flow import FlowRow
 
 
@@ -31,6 +32,7 @@ class RowPart:
         row: its units, None where the row has none.
         words: what stands after the units, or instead of them.
         first: whether it is the first row of the answer.
+        maze: a row of its maze that stands in place of units; empty for none.
     """
 
     answer: int
@@ -39,6 +41,7 @@ class RowPart:
     row: FlowRow | None
     words: str
     first: bool
+    maze: Sequence[MazePlace] = ()
 
     def cell_of(self, unit: int) -> int | None:
         """Return where a unit stands in the row of the map; None where it does not."""
@@ -48,6 +51,9 @@ class RowPart:
 
     def unit_at(self, x: int) -> int | None:
         """Return the unit in a cell of the row of the map; None between units."""
+        if self.maze:
+            place = (x - self.units_x) // CELLS
+            return self.maze[place].atom if 0 <= place < len(self.maze) else None
         if self.row is None or x - self.units_x not in self.row.offsets:
             return None
         return self.row.units[self.row.offsets.index(x - self.units_x)]

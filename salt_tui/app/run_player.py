@@ -56,6 +56,7 @@ def _beginning(answer: AnswerCells, count: int) -> AnswerCells:
     part = AnswerCells(
         answer.generation, answer.task, answer.position, "streaming", tokens=answer.tokens,
         reference_lines=answer.reference_lines or tuple(answer.asked_lines("atom")),
+        maze=answer.maze, moves=answer.moves[:count],
     )  # fmt: skip
     line = answer.units["atom"].lines[count - 1] if count else -1
     for kind in KINDS:

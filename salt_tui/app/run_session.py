@@ -11,6 +11,7 @@ from salt_tui.app.atom_sentence import DescribedUnit
 from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import Changes, LiveState
 from salt_tui.app.map_rows import Place
+from salt_tui.app.maze_drawing import TASK as MAZE
 from salt_tui.app.said import Said, read_said
 from salt_tui.app.signal_reader import SignalNames, SignalReader, SignalValues
 from salt_tui.commands.failures import describe_failure
@@ -138,7 +139,9 @@ class RunSession:
 
     def _read(self, *, finished_only: bool) -> None:
         if self.run is not None:
-            self._reader = StoredRunReader(self.database, self.run, describe, finished_only=finished_only)
+            self._reader = StoredRunReader(
+                self.database, self.run, describe, finished_only=finished_only, spelled={MAZE}
+            )
             self.reading = True
             self._reader.start()
 

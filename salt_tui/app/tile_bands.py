@@ -39,7 +39,7 @@ class Form:
         merged: whether every line has one unit, so that lines follow each other as if they were one.
         score: cells for right units over those asked for.
         content: cells for the units of a tile.
-        rows: of a tile that holds what the reference asks for.
+        rows: of a tile that holds what the reference asks for, with its maze where one is drawn.
     """
 
     grid: bool
@@ -64,12 +64,15 @@ class Form:
             return self
         longest, asked = max(lines), sum(lines)
         cells = cells_of(longest) if self.grid else cells_of(asked) + (0 if longest == 1 else len(lines) - 1)
+        maze = answer.maze if kind == "atom" else None
+        cells = max(cells, 0 if maze is None else maze.width)
+        rows = len(lines) if self.grid else 1 + sum(line > SHORT for line in lines[:-1])
         return replace(
             self,
             merged=self.merged and longest == 1,
             score=max(self.score, 2 * len(str(asked)) + 1),
             content=max(self.content, cells),
-            rows=max(self.rows, len(lines) if self.grid else 1 + sum(line > SHORT for line in lines[:-1])),
+            rows=max(self.rows, rows + (0 if maze is None else maze.height)),
         )
 
 

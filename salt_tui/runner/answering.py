@@ -104,7 +104,17 @@ def begin_answer(
     for line in reference.atom_lines:
         lines[line] += 1
     output.emit(
-        AnswerStarted(output.generation, name.task, name.position, attempt, tuple(lines), name.role, name.number)
+        AnswerStarted(
+            generation=output.generation,
+            task=name.task,
+            position=name.position,
+            attempt=attempt,
+            reference_lines=tuple(lines),
+            role=name.role,
+            number=name.number,
+            question=problem.text,
+            reference=problem.reference,
+        )
     )
     answer = LiveAnswer(form, reference, reading.vocabulary, thinking_open=reading.thinking_open)
     return AnswerAttempt(name, reference, answer, output, choice, whole=whole)

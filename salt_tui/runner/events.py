@@ -82,6 +82,10 @@ class AnswerStarted:
     """Atoms on each line of the reference."""
     role: Role = "answer"
     number: int = 0
+    question: str = ""
+    """Text of the problem, of an answer to one."""
+    reference: str = ""
+    """The right answer to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,16 +37,24 @@ class StoredRunReader:
         run: its number.
         describe: turns an exception into one line for the user.
         finished_only: leave out answers that are not finished, for a run that goes on.
+        spelled: tasks whose texts are read too.
     """
 
     def __init__(
-        self, database: Path, run: int, describe: Callable[[BaseException], str], *, finished_only: bool = False
+        self,
+        database: Path,
+        run: int,
+        describe: Callable[[BaseException], str],
+        *,
+        finished_only: bool = False,
+        spelled: Set[str] = frozenset(),
     ) -> None:
         self.mailbox: deque[StoredPiece] = deque()
         self._database = database
         self._run = run
         self._describe = describe
         self._finished_only = finished_only
+        self._spelled = spelled
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="stored run", daemon=True)
 
@@ -63,7 +71,10 @@ class StoredRunReader:
             with open_queries(self._database) as queries:
                 if not self._finished_only:
                     self.mailbox.append(describe_stored(queries, self._run))
-                for answer in answer_units(self._database, self._run, finished_only=self._finished_only):
+                answers = answer_units(
+                    self._database, self._run, finished_only=self._finished_only, spelled=self._spelled
+                )
+                for answer in answers:
                     while len(self.mailbox) >= BACKLOG and not self._stop.wait(0.02):
                         pass
                     if self._stop.is_set():

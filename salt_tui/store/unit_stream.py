@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,8 @@ class AnswerUnits:
         status: answer status, None for an answer that is not finished.
         tokens: stored answer tokens.
         units: by kind, ``atom`` and ``line``.
+        question, reference: text of the problem and its right answer; empty unless they were asked for.
+        said: text of each atom, None for one that was not said; empty unless it was asked for.  Untrusted.
     """
 
     generation: int
@@ -49,13 +51,24 @@ class AnswerUnits:
     status: str | None
     tokens: int
     units: dict[str, UnitArrays]
+    question: str = ""
+    reference: str = ""
+    said: tuple[str | None, ...] = ()
 
 
-def answer_units(path: Path, run: int, *, finished_only: bool = False) -> Iterator[AnswerUnits]:
+def answer_units(
+    path: Path, run: int, *, finished_only: bool = False, spelled: Set[str] = frozenset()
+) -> Iterator[AnswerUnits]:
     """Read the answers of a run that have begun, one at a time, in the order of their generations.
 
     A connection of its own is open while the iterator is consumed.  1,000,000 atoms take about three seconds; the
     first answer takes a few milliseconds.
+
+    Args:
+        path: the database.
+        run: its number.
+        finished_only: leave out answers that are not finished.
+        spelled: tasks whose texts are read too.
 
     Raises:
         StoreError: as `salt_tui.store.queries.open_queries`, or on a damaged page.
@@ -65,15 +78,23 @@ def answer_units(path: Path, run: int, *, finished_only: bool = False) -> Iterat
         try:
             answers = connection.execute(
                 "SELECT generation.id, problem.task, problem.position, generation.answer_status,"
-                " (SELECT count(*) FROM token WHERE token.generation = generation.id) FROM problem"
+                " (SELECT count(*) FROM token WHERE token.generation = generation.id), problem.text, problem.reference"
+                " FROM problem"
                 " JOIN generation ON generation.problem = problem.id AND generation.study IS NULL"
                 f" WHERE problem.run = ? {condition} ORDER BY problem.id",
                 (run,),
             )
-            for generation, task, position, status, tokens in answers:
+            for generation, task, position, status, tokens, question, reference in answers:
                 place = Place(path, f"generation {generation}")
                 units = {kind: _read_units(connection, generation, kind, place) for kind in ("atom", "line")}
-                yield AnswerUnits(generation, visible(task), position, status, tokens, units)
+                if task not in spelled:
+                    yield AnswerUnits(generation, visible(task), position, status, tokens, units)
+                    continue
+                rows = connection.execute(
+                    "SELECT text FROM unit WHERE generation = ? AND kind = 'atom' ORDER BY \"index\"", (generation,)
+                )
+                said = tuple(text for (text,) in rows)
+                yield AnswerUnits(generation, task, position, status, tokens, units, question, reference, said)
         except sqlite3.Error as error:
             raise explain(error, path) from error
 

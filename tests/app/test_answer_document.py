@@ -12,6 +12,7 @@ from salt_tui.app.answer_lines import atom_line, confidence_lines, first_error, 
 from salt_tui.app.problem_picture import picture
 from salt_tui.app.right_tokens import RightToken, where_it_parts
 from salt_tui.app.token_player import SPEEDS, TokenPlayer
+from salt_tui.palette import DrawingMode, Look, draw_cell
 from salt_tui.store.records import ProblemRecord, TokenRecord, UnitRecord
 from salt_tui.store.results import StoredToken
 
@@ -152,10 +153,12 @@ def test_the_ways_through_a_maze_are_drawn_over_it() -> None:
         UnitRecord("atom", number, 0, move, right, status, number, number + 1, number, number + 1, NONE)
         for number, (move, right, status) in enumerate((("L", "L", "correct"), ("L", "U", "wrong")))
     ]
-    rows = picture("maze", "G.#\n#..\n..S", "L\nU U\nL L", atoms)
-    assert ["".join(spot.text for spot in row) for row in rows] == ["G · ██", "██·   ", "o o S "]
-    assert [spot.status for spot in rows[2]] == ["wrong", "wrong", "correct", "correct", None, None]
-    assert picture("maze", "no maze", "L", atoms)[0][0].text == "no maze"
+    look = Look(DrawingMode.COLOUR)
+    drawn = picture(look, "maze", "G.#\n#..\n..S", "L\nU U\nL L", atoms, here=1)
+    assert drawn.plain.split("\n") == ["G o ██", "██o   ", "× · S ", "", "o the right way"]
+    styles = [str(span.style) for span in drawn.spans if drawn.plain[span.start] in "×·"]
+    assert styles == ["bold #000000 on #ffffff", draw_cell(look, "correct", look.steps - 1)[1]], "marked, and tinted"
+    assert picture(look, "maze", "no maze", "L", atoms).plain == "no maze"
 
 
 def test_tokens_arrive_again_at_a_speed_and_can_be_moved_through() -> None:
