@@ -111,6 +111,17 @@ def models_check(
     return check_model(model, json_output=json_output)
 
 
+@models_app.command("pull")
+def models_pull(
+    model: Annotated[str, typer.Argument(help="Name from models.toml, or hf:OWNER/REPOSITORY/FILE.gguf.")],
+    json_output: JsonOption = False,
+) -> int:
+    """Fetch a model from the hub; stopped on the way, it goes on when called again."""
+    from salt_tui.commands.pull import pull_model
+
+    return pull_model(model, json_output=json_output)
+
+
 @db_app.command("check")
 def db_check(
     file: Annotated[Path, typer.Argument(help="A database, yours or somebody else's.")], json_output: JsonOption = False

@@ -43,6 +43,7 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
         return usage, USAGE
 
     from salt_tui.engine.engine import ContextError, EngineError, ModelError
+    from salt_tui.engine.model_download import DownloadError
     from salt_tui.paths import PathError
     from salt_tui.runner.errors import EnvironmentChangedError, RunFailedError
     from salt_tui.similar_names import message_of
@@ -61,7 +62,7 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
             | ProblemTextError()
         ):  # fmt: skip
             return message_of(error), USAGE
-        case EngineError() | RunFailedError() | ExecutionError():
+        case DownloadError() | EngineError() | RunFailedError() | ExecutionError():
             return str(error), FAILED
         case OSError():
             place = f"{error.filename}: " if error.filename else ""

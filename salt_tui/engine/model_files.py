@@ -34,14 +34,11 @@ class MissingModelError(ModelError):
         self.command = command
 
 
-def fetch_command(entry: ModelEntry) -> str | None:
+def fetch_command(name: str, entry: ModelEntry) -> str | None:
     """Return the shell command that fetches the model, None for an entry that is a path."""
     if entry.package:
         return f"pip install {entry.package.partition('.')[0].replace('_', '-')}"
-    if entry.repository:
-        parts = (entry.repository, *split_names(entry.file or ""), "--local-dir", str(models_directory()))
-        return "hf download " + " ".join(shlex.quote(part) for part in parts)
-    return None
+    return f"salt-tui models pull {shlex.quote(name)}" if entry.repository else None
 
 
 def locate(name: str, entry: ModelEntry) -> Path:
@@ -61,7 +58,7 @@ def locate(name: str, entry: ModelEntry) -> Path:
 
 def _in_package(name: str, package: str, pattern: str) -> Path:
     """Find a file in an installed package without importing it or any package above it."""
-    command = fetch_command(ModelEntry(package=package, file=pattern))
+    command = fetch_command(name, ModelEntry(package=package, file=pattern))
     first, *rest = package.split(".")
     try:
         # Only a top-level name: find_spec of a dotted one imports the packages above it.
@@ -101,11 +98,10 @@ def _in_downloads(name: str, entry: ModelEntry) -> Path:
     for snapshot in _snapshots(cached):
         if (snapshot / file).is_file():
             return snapshot / file
-    command = fetch_command(entry)
+    command = fetch_command(name, entry)
     raise MissingModelError(
         f"model {name} is not on this machine; run: {command} "
-        f"(looked for {visible(str(downloaded))} and in {visible(str(cached))};"
-        " `pip install huggingface_hub` brings hf)",
+        f"(looked for {visible(str(downloaded))} and in {visible(str(cached))})",
         command,
     )
 

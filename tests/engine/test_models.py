@@ -228,7 +228,7 @@ def test_an_absent_hub_model_names_the_command_and_the_places(home: Path) -> Non
     with pytest.raises(ModelError) as caught:
         resolve_entry("x", HUB)
     text = str(caught.value)
-    assert f"hf download org/name m.gguf --local-dir {home}/data/models" in text
+    assert "run: salt-tui models pull x (" in text
     assert f"{home}/data/models/m.gguf" in text
     assert f"{home}/hub/models--org--name" in text
 
@@ -341,11 +341,6 @@ def test_split_models(tmp_path: Path) -> None:
     assert f"{second} is truncated" in refusal(first)
 
 
-def test_a_split_hub_model_is_fetched_whole() -> None:
-    with pytest.raises(ModelError, match=r"hf download o/n m-00001-of-00002\.gguf m-00002-of-00002\.gguf --local-dir"):
-        resolve_entry("x", ModelEntry(repository="o/n", file="m-00001-of-00002.gguf"))
-
-
 # --- lists and places -------------------------------------------------------------------------------------------
 
 
@@ -358,8 +353,7 @@ def test_the_list_describes_every_model(tmp_path: Path) -> None:
     assert (a.path, a.file_bytes, a.quantisation, a.context) == (path, path.stat().st_size, "Q8_0", 512)
     assert (a.has_template, a.kind, a.architecture) == (True, "instruct", "llama")
     assert (b.title, b.available, b.file_bytes, b.has_template, b.kind) == ("B", False, None, None, "base")
-    assert b.command is not None
-    assert b.command.startswith("hf download o/n f.gguf --local-dir")
+    assert b.command == "salt-tui models pull b"
     assert (c.available, c.command, c.problem) == (False, None, f"{tmp_path / 'c.gguf'} is empty (0 bytes)")
 
 
