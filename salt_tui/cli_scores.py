@@ -195,6 +195,18 @@ def policy(
     )
 
 
+@scores_app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="JSON lines: rows of `tasks export` with `response`; - is stdin.")],
+    database: Database = None,
+    json_output: JsonOption = False,
+) -> int:
+    """Make a run of answers that another program gave to exported problems."""
+    from salt_tui.commands.import_answers import import_file
+
+    return import_file(file, database, json_output=json_output)
+
+
 @signals_app.command("add")
 def signals_add(
     run: Annotated[str, typer.Argument(metavar="RUN|latest", help="Number of the run.")],

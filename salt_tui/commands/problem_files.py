@@ -125,6 +125,7 @@ def _own_rows(wanted: ExportedProblems) -> Iterator[dict[str, Any]]:
             "problem": problem.question,
             "messages": _messages(task.conversation(problem, wanted.shots)),
             "reference": problem.reference,
+            "turns": _messages(problem.turns),
             "choices": list(problem.choices),
             "columns": dict(problem.columns),
         }

@@ -21,7 +21,7 @@ def read_text(file: Path) -> str:
 
 
 def read_rows(
-    file: Path, required: Sequence[str], optional: Sequence[str] = ()
+    file: Path, required: Sequence[str], optional: Sequence[str] = (), *, most_characters: int | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place, ``file:line``, and the content of every row of a JSON lines file.
 
@@ -31,12 +31,17 @@ def read_rows(
         file: UTF-8, with or without a byte order mark, plain or compressed with gzip.
         required: fields that must be there, texts.
         optional: fields that may be there; texts or null.
+        most_characters: of the file, after it was unpacked; None for no limit.
 
     Raises:
         UsageError: naming file, line and field.
     """
     # Not splitlines: it also breaks at U+2028 and others, which JSON allows inside strings.
+    read = 0
     for number, line in enumerate(text_lines(file, newline="\n"), 1):
+        read += len(line)
+        if most_characters is not None and read > most_characters:
+            raise UsageError(f"{file}:{number}: more than {most_characters:,} characters; nothing after it was read")
         if line.strip():
             place = f"{file}:{number}"
             yield place, _row(place, line, required, optional)

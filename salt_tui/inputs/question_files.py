@@ -90,7 +90,7 @@ def check_questions(file: Path) -> CheckedFile:
             break
         try:
             problem = read_problem(_object(line))
-            _check_dependencies(problem)
+            check_dependencies(problem)
             _check_repeats(problem, last, lines)
             problems.append(problem)
         except RowError as error:
@@ -164,7 +164,8 @@ def _no_constant(text: str) -> None:
     raise RowError(f"{text} is no JSON value")
 
 
-def _check_dependencies(problem: OwnProblem) -> None:
+def check_dependencies(problem: OwnProblem) -> None:
+    """Refuse a problem whose judging needs what is not installed; raises `RowError`."""
     exact = dict(problem.columns).get("match") == "exact"
     if problem.kind == "text" and not exact and importlib.util.find_spec("rouge_score") is None:
         raise RowError('ROUGE-L needs rouge-score: pip install \'saltbench-tui[text]\'; or "match": "exact"')

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.engine.device_words import device_in_words
+from salt_tui.store.records import IMPORTED
 from salt_tui.store.results import StoredRun, StudyListing
 from salt_tui.store.stored_values import Place
 from salt_tui.visible_text import visible
@@ -68,9 +69,16 @@ class RunHeader:
     studies: tuple[StudyListing, ...] = ()
 
     @property
+    def is_imported(self) -> bool:
+        """Whether another program gave the answers: how it computed them is not known."""
+        return self.model_identity.startswith(IMPORTED)
+
+    @property
     def sampling_words(self) -> str:
         """``greedy``, or the settings of the sampler that have an effect."""
         sampling = self.sampling
+        if self.is_imported:
+            return "sampler not known"
         if not sampling.get("temperature"):
             return "greedy"
         words = [f"temperature {sampling['temperature']:g}"]
@@ -96,7 +104,7 @@ class RunHeader:
                     self.sampling_words,
                     "" if self.width is None else f"width {self.width}",
                     self.device,
-                    known[self.exact],
+                    "" if self.is_imported else known[self.exact],
                     statistics_words(self.statistics),
                 ),
             )
@@ -166,6 +174,9 @@ def _settings(text: str) -> dict[str, Any]:
     tasks = planned_tasks(plan)
     shots = {task.get("shots") for task in tasks}
     sampling = plan.get("sampling", {})
+    # What the plan of imported answers holds there stands for nothing.
+    if str(plan.get("identity", "")).startswith(IMPORTED):
+        plan, sampling = {**plan, "seed": None, "width": None}, {}
     return {
         "difficulty": "+".join(dict.fromkeys(str(task["difficulty"]) for task in tasks)),
         "method": "+".join(dict.fromkeys(str(task["method"]) for task in tasks)),
@@ -187,7 +198,7 @@ def _number(value: object) -> Any:
 
 def _device(text: str) -> str:
     environment = json.loads(text)
-    if "threads" not in environment:
+    if "threads" not in environment or environment.get("engine") == "imported":
         return ""
     devices = [str(device) for device in environment.get("devices", ())]
     return device_in_words(devices, int(environment["gpu_layers"]), int(environment["threads"]))

@@ -19,8 +19,8 @@ def _nothing() -> None:
     """Wait without doing anything else."""
 
 
-OF_FILE, OF_SERVER, IMPORTED = "sha256:", "remote:", "imported:"
-"""What the text that identifies a model begins with: by the hash of its file, by what a server says, by a name."""
+OF_FILE, OF_SERVER = "sha256:", "remote:"
+"""What the text that identifies a model begins with: by the hash of its file, by what a server says; see `IMPORTED`."""
 
 
 def sha256_of(identity: str) -> str | None:

@@ -31,9 +31,9 @@ from salt_tui.store.rows import (
 from salt_tui.store.stored_values import Place
 from salt_tui.store.writer import Writer, now_text
 
-_INSERT_TOKEN = f"INSERT INTO token (generation, {TOKEN_COLUMNS}) VALUES (?{', ?' * len(TOKEN_COLUMNS.split(','))})"
+INSERT_TOKEN = f"INSERT INTO token (generation, {TOKEN_COLUMNS}) VALUES (?{', ?' * len(TOKEN_COLUMNS.split(','))})"
 _OTHER_UNIT = "the answer was scored again and has another unit here"
-_INSERT_UNIT = f"INSERT INTO unit (generation, {UNIT_COLUMNS}) VALUES (?{', ?' * len(UNIT_COLUMNS.split(','))})"
+INSERT_UNIT = f"INSERT INTO unit (generation, {UNIT_COLUMNS}) VALUES (?{', ?' * len(UNIT_COLUMNS.split(','))})"
 
 
 class GenerationWriter(Writer):
@@ -140,7 +140,7 @@ class GenerationWriter(Writer):
     def _forget(self, work: Work, generation: int) -> None:
         """Drop what is buffered of a generation; every other row of its work stays."""
         statements = self._buffered.get(work, {})
-        for statement in (_INSERT_TOKEN, _INSERT_UNIT):
+        for statement in (INSERT_TOKEN, INSERT_UNIT):
             rows = [row for row in statements.pop(statement, []) if row[0] != generation]
             if rows:
                 statements[statement] = rows
@@ -154,7 +154,7 @@ class GenerationWriter(Writer):
             StoreError: a number that is not finite, or this store did not begin the generation; nothing of the call
                 is buffered.
         """
-        self._buffer(self._owner(generation), _INSERT_TOKEN, [token_row(generation, token) for token in tokens])
+        self._buffer(self._owner(generation), INSERT_TOKEN, [token_row(generation, token) for token in tokens])
 
     def add_units(self, generation: int, units: Sequence[UnitRecord]) -> None:
         """Buffer units; each (kind, index) once per revision of a generation.
@@ -163,7 +163,7 @@ class GenerationWriter(Writer):
             StoreError: a confidence that is not finite, or this store did not begin the generation; nothing of the
                 call is buffered.
         """
-        self._buffer(self._owner(generation), _INSERT_UNIT, [unit_row(generation, unit) for unit in units])
+        self._buffer(self._owner(generation), INSERT_UNIT, [unit_row(generation, unit) for unit in units])
 
     def withdraw_units(self, generation: int, revision: int) -> None:
         """Delete all units of an unfinished generation, buffered ones too, and set its revision; tokens stay.
@@ -250,7 +250,7 @@ class GenerationWriter(Writer):
             if changed == 0:
                 raise StoreFailure(f"generation {generation} in {self.path} was changed meanwhile; try again")
             connection.execute("DELETE FROM unit WHERE generation = ?", (generation,))
-            connection.executemany(_INSERT_UNIT, rows)
+            connection.executemany(INSERT_UNIT, rows)
             for kind, index in score.other_units:
                 connection.execute(
                     'UPDATE signal SET value = NULL, reason = ? WHERE generation = ? AND kind = ? AND "index" = ?',

@@ -29,6 +29,9 @@ Statistics = Literal["vocabulary", "top_k", "none"]
 AnswerKind = Literal["generated", "choice", "json", "numbers", "words", "lines", "text"]
 """``generated`` by a task of the program; the others come from a file."""
 
+IMPORTED = "imported:"
+"""Begins the identity of a model whose answers were imported."""
+
 GenerationKey: TypeAlias = "tuple[int, int | None, Role, int]"
 """Problem, parent, role and number: what tells the generations of a work apart."""
 
@@ -272,6 +275,25 @@ class GenerationEnd:
     error: str | None
     prompt_seconds: float | None
     decode_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedAnswer:
+    """An answer that came complete.
+
+    Attributes:
+        problem: what was asked.
+        end: the reply and how it ended.
+        revision: how often units were withdrawn while it was read.
+        tokens: all of them; empty where none are known.
+        units: all of them, the missing ones too.
+    """
+
+    problem: ProblemRecord
+    end: GenerationEnd
+    revision: int
+    tokens: tuple[TokenRecord, ...]
+    units: tuple[UnitRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)

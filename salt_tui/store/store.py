@@ -8,14 +8,14 @@ from salt_tui.paths import expanded
 from salt_tui.store import opening
 from salt_tui.store.branch_writer import BranchWriter
 from salt_tui.store.errors import StoreError, StoreFailure
+from salt_tui.store.finished_runs import FinishedRunWriter
 from salt_tui.store.generation_writer import GenerationWriter
 from salt_tui.store.signal_writer import SignalWriter
-from salt_tui.store.work_writer import WorkWriter
 
 __all__ = ["Store", "StoreError", "StoreFailure", "open_store"]
 
 
-class Store(WorkWriter, GenerationWriter, SignalWriter, BranchWriter):
+class Store(FinishedRunWriter, GenerationWriter, SignalWriter, BranchWriter):
     """The file, open for writing: runs and studies, their generations, and what is said about answers."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Sequence
 
@@ -69,16 +70,21 @@ class WorkWriter(Writer):
             problems: all of them.
         """
         with self._transaction() as connection:
-            created = connection.execute(
-                f"INSERT INTO run ({_PLANNED_COLUMNS}) VALUES ({_PLANNED_VALUES}) RETURNING id",
-                _planned(self._model(model, vocabulary), model, run),
-            ).fetchone()
-            number = int(created[0])
+            number = self._create(connection, model, vocabulary, run)
             connection.executemany(
                 f"INSERT INTO problem (run, {', '.join(PROBLEM_FIELDS)}) VALUES (?{', ?' * len(PROBLEM_FIELDS)})",
                 [problem_row(number, problem) for problem in problems],
             )
         return number
+
+    def _create(
+        self, connection: sqlite3.Connection, model: ModelRecord, vocabulary: Sequence[bytes], run: RunRecord
+    ) -> int:
+        created = connection.execute(
+            f"INSERT INTO run ({_PLANNED_COLUMNS}) VALUES ({_PLANNED_VALUES}) RETURNING id",
+            _planned(self._model(model, vocabulary), model, run),
+        ).fetchone()
+        return int(created[0])
 
     def create_study(self, run: int, study: StudyRecord, vocabulary: Sequence[bytes] = ()) -> Work:
         """Store a study of a run and return what to claim; its state is ``interrupted`` until then.

@@ -14,10 +14,14 @@ from scoring.conclusions import Alternatives, Conclusion, conclude
 from scoring.confidence import CONFIDENCE_FUNCTIONS, SAME_ORDER
 from scoring.signals import confidence_entry
 
-TOKEN_FUNCTIONS: tuple[str, ...] = (*CONFIDENCE_FUNCTIONS, *TOKEN_SIGNALS)
-
 _SEED = 0
 _GENERATED = ("correct", "wrong", "redundant")
+
+
+def token_functions(queries: Queries, run: int) -> tuple[str, ...]:
+    """Return the functions of tokens that the answers of a run have; imported answers may have no tokens."""
+    given = {signal.name for signal in queries.signal_names(run) if signal.is_of_tokens}
+    return (*CONFIDENCE_FUNCTIONS, *(name for name in TOKEN_SIGNALS if name in given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def compare_with_tokens(
             count inside folds only, for all alike.
     """
     tasks, start = [], 0
-    for units in labelled_units(queries, run, kind, (*names, *TOKEN_FUNCTIONS)):
+    for units in labelled_units(queries, run, kind, (*names, *token_functions(queries, run))):
         own = None if fold is None else fold[start : start + units.correct.size]
         start += units.correct.size
         tasks.append(Alternatives(units.task, units.correct, units.generation, units.scores, own))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salt_tui.runner.jobs import Job
-from salt_tui.runner.studies.against_tokens import TOKEN_FUNCTIONS, compare_with_tokens, labelled_units, verdict
+from salt_tui.runner.studies.against_tokens import compare_with_tokens, labelled_units, token_functions, verdict
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
 from salt_tui.runner.studies.plan import Options, StudyPlan
 from salt_tui.store.queries import Queries
@@ -42,7 +42,7 @@ def _names(queries: Queries, study: StoredStudy, kind: UnitKind) -> tuple[str, .
         and signal.name not in MODELS
         and _earlier(signal.work, study)
     ]
-    return (*TOKEN_FUNCTIONS, *signals)
+    return (*token_functions(queries, study.work.run), *signals)
 
 
 def _earlier(work: Work, study: StoredStudy) -> bool:

@@ -1,0 +1,1 @@
+"""Answers that another program gave to exported problems, as a run."""
