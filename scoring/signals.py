@@ -81,6 +81,16 @@ SIGNALS: dict[str, Signal] = {
             _TOKENS,
         ),
         Signal("first_token_probability", "p of the first token", True, 0.0, 1.0, False, _OF_TOKENS, _TOKENS),
+        Signal(
+            "entropy_lower_bound",
+            "(1/k) Σ (−Σ p ln p − r ln min(r, p of the last listed)) over the listed tokens, r: what is left",
+            False,
+            0.0,
+            math.inf,
+            True,
+            _OURS,
+            "the stored tokens of a unit whose engine lists the most probable ones only, before any sampler",
+        ),
         Signal("probe", "share of trees that call the unit right", True, 0.0, 1.0, False, "ACUTE section 3", _PROBE),
         Signal("agreement", "share of samples with the same unit", True, 0.0, 1.0, True, _CONSISTENCY, _SAMPLES),
         Signal(

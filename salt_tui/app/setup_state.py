@@ -98,6 +98,8 @@ def model_line(row: ModelRow) -> str:
     if not row.available:
         where = "not here: y copies how to get it" if row.command else f"unusable: {row.problem}"
         return f"{_short_name(row):<20} {visible(row.title, 24):<24} {visible(where, 40)}"
+    if row.server is not None:
+        return f"{_short_name(row):<20} on a server, {visible(row.server, 34)}  {visible(row.title, 22)}"
     size = f"{row.file_bytes / 1e6:,.0f} MB" if row.file_bytes is not None else "–"
     context = f"context {row.context:,}" if row.context else "context –"
     template = "chat" if row.has_template else "no template"
@@ -112,7 +114,10 @@ def _short_name(row: ModelRow) -> str:
 def model_details(row: ModelRow) -> str:
     """Describe a model in some lines."""
     lines = [f"{row.title} ({row.name})", row.description or "", f"licence: {row.licence or 'unknown'}"]
-    lines.append(f"file: {row.path}" if row.path else f"not here: {row.problem}")
+    if row.server is not None:
+        lines.append(f"server: {row.server}" + (f"; {row.problem}" if row.problem else ""))
+    else:
+        lines.append(f"file: {row.path}" if row.path else f"not here: {row.problem}")
     if row.command:
         lines += ["get it with:", f"  {row.command}"]
     return "\n".join(visible(line) for line in lines if line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import salt_tui
 from salt_tui.commands.failures import DONE, FAILED
 from salt_tui.engine.engine import Build, ContextInfo, EngineError, Exactness, ModelError, ModelInfo
-from salt_tui.engine.engine_kinds import engine_kind
+from salt_tui.engine.engine_kinds import REMOTE, engine_kind
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.paths import database_path, log_directory, new_engine_log_path, user_models_file
@@ -71,7 +72,7 @@ def _examine(model: str, log: Path) -> Examination:
             opened = open_model(
                 engine, resolved.name, info, options, context=CHECK_CONTEXT, width=options.width, check="full"
             )
-            context = opened.context
+            build, context = info.build, opened.context
             if engine_kind(resolved.engine).computes:
                 context = with_restart(context, difference_after_restart(engine, options.width))
         except EngineError as error:
@@ -99,21 +100,42 @@ def _print(found: Examination) -> None:
     if found.build is not None:
         versions = ", ".join(f"{name} {version}" for name, version in found.build.versions.items())
         print(f"engine     {found.build.engine}: {versions}")
-        print(
-            f"GPU        {'this build can offload' if found.build.supports_gpu else 'this build computes on the CPU'}"
-        )
+        if found.build.engine != REMOTE:
+            where = "this build can offload" if found.build.supports_gpu else "this build computes on the CPU"
+            print(f"GPU        {where}")
         for device in found.build.devices:
             print(f"device     {visible(device.name)}: {visible(device.description)}{_memory(device.memory_free)}")
-        print(f"features   {visible(found.build.system_information)}")
+        if found.build.engine != REMOTE:
+            print(f"features   {visible(found.build.system_information)}")
     _print_path("database", database_path())
     _print_path("models", user_models_file())
     _print_path("engine logs", log_directory())
-    if found.model is not None and found.context is not None:
+    if found.model is not None and found.build is not None and found.build.engine == REMOTE:
+        for line in _served(found.model):
+            print(line)
+    elif found.model is not None and found.context is not None:
         layers = f"{found.context.gpu_layers}/{found.model.layers} layers on GPU"
         print(f"model      {visible(found.model.description)}, {layers}")
         print(f"exactness  {_exactness(found.context)}")
     if found.failure is not None:
         print(f"problem    {visible(found.failure)}")
+
+
+def _served(model: ModelInfo) -> Iterator[str]:
+    """Say what a server told and showed."""
+    context = f", context {model.trained_context:,}" if model.trained_context else ""
+    yield f"model      {visible(model.name or '')}, {visible(model.description)}{context}"
+    yield f"identity   {visible(model.identity or '')}"
+    raw = {
+        True: "those of the model, before temperature and samplers",
+        False: "change with the temperature: no lower bound of the entropy",
+        None: "too few to tell whether they are those before the temperature",
+    }
+    sent = model.sent or {}
+    yield f"statistics the most probable tokens only; log-probabilities {raw[sent.get('before_sampling')]}"
+    yield "exactness  not exact: what a server computes may depend on what else it computes"
+    for warning in model.warnings:
+        yield f"warning    {visible(warning)}"
 
 
 def _print_path(name: str, path: Path) -> None:

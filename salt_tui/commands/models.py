@@ -7,7 +7,8 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from salt_tui.commands.failures import DONE
-from salt_tui.engine.models import ModelRow, list_models, load_registry, resolve_model
+from salt_tui.engine.models import ModelRow, ResolvedModel, list_models, load_registry, resolve_model
+from salt_tui.engine.remote_server import Server
 from salt_tui.paths import user_models_file
 from salt_tui.visible_text import visible
 
@@ -22,6 +23,7 @@ def list_known(*, json_output: bool) -> int:
     print(f"  {'name':<{width}} {'kind':<9} {'here':>7} {'context':>7} model")
     for row in rows:
         here = "no" if not row.available else "yes" if row.file_bytes is None else _size(row.file_bytes)
+        here = "server" if row.available and row.server is not None else here
         context = "" if row.context is None else str(row.context)
         print(
             f"{'*' if row.default else ' '} {visible(row.name):<{width}} {row.kind or '':<9}"
@@ -33,8 +35,14 @@ def list_known(*, json_output: bool) -> int:
 
 
 def check_model(name: str, *, json_output: bool) -> int:
-    """Check the file of one model without loading it; raises `ModelError` that says what to do."""
+    """Check the file of one model without loading it; raises `ModelError` that says what to do.
+
+    A server is not asked: `doctor` does that.
+    """
     resolved = resolve_model(name, load_registry())
+    if resolved.entry.server is not None:
+        _check_served(resolved, resolved.entry.server, json_output=json_output)
+        return DONE
     size = sum(path.stat().st_size for path in resolved.files)
     if json_output:
         data = {"name": resolved.name, "path": resolved.place, "kind": resolved.kind, "file_bytes": size}
@@ -45,6 +53,21 @@ def check_model(name: str, *, json_output: bool) -> int:
         if resolved.entry.caveat:
             print(f"  {visible(resolved.entry.caveat)}")
     return DONE
+
+
+def _check_served(resolved: ResolvedModel, server: Server, *, json_output: bool) -> None:
+    """Say where a model on a server is, and what is known without asking."""
+    if json_output:
+        data = {"name": resolved.name, "path": server.url, "kind": resolved.kind, "file_bytes": None}
+        data |= {"model": server.model, "key_env": server.key_env, "caveat": resolved.entry.caveat}
+        print(json.dumps(data, ensure_ascii=False))
+        return
+    kind = "base" if server.completions else resolved.kind
+    key = f", key in {server.key_env}" if server.key_env else ""
+    print(f"{visible(resolved.name)}: {kind}, served as {visible(server.model)} at {visible(server.url)}{key}")
+    for line in (*server.warnings, *([resolved.entry.caveat] if resolved.entry.caveat else [])):
+        print(f"  {visible(line)}")
+    print(f"  salt-tui doctor -m {visible(resolved.name)} asks the server")
 
 
 def _data(row: ModelRow) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from salt_tui.commands.failures import DONE
-from salt_tui.measure.header import run_header, statistics_words
+from salt_tui.measure.header import run_header
 from salt_tui.paths import database_path
 from salt_tui.reports.json_report import header_data
 from salt_tui.reports.text_tables import TextTable, number
@@ -60,7 +60,7 @@ def _table(listings: list[RunListing]) -> TextTable:
                 visible(tasks, 20),
                 f"{listing.answers_done}/{listing.answers}",
                 number(listing.precision),
-                *([statistics_words(listing.statistics)] if told else []),
+                *([listing.statistics.replace("_", "-")] if told else []),
             )
         )
         rest = [""] * (7 if told else 6)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
+from salt_tui.engine.remote_server import Server
 from salt_tui.engine.requests import ChatTurn, Generate
 
 StopReason = Literal["end", "length", "done", "context", "cancelled", "failed"]
@@ -47,6 +48,7 @@ class LoadOptions:
         template: replaces the file's own chat template when not None; ``""`` asks for plain completion prompts.
         template_options: variables for the template, such as ``{"enable_thinking": False}``.
         date: ISO date that templates see instead of today's, frozen per run.
+        server: where the model is served; None for a file.  ``path`` is then its address, for messages.
     """
 
     path: str
@@ -54,6 +56,7 @@ class LoadOptions:
     template: str | None
     template_options: dict[str, bool | int | str]
     date: str
+    server: Server | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +318,14 @@ class Chosen:
     Attributes:
         key: the sequence.
         position: of the first token of the option.
-        log_probabilities: of each option, natural logarithm, the sum over its tokens; -inf where it is impossible.
+        log_probabilities: of each option, natural logarithm, the sum over its tokens; -inf where it is impossible,
+            None where an engine that lists the most probable tokens only does not list it.
         chosen: place of the appended option.
     """
 
     key: int
     position: int
-    log_probabilities: tuple[float, ...]
+    log_probabilities: tuple[float | None, ...]
     chosen: int
 
 
@@ -401,6 +405,24 @@ class EngineDied:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineNotice:
+    """One line about the engine that the user must see, such as a server that asks to wait."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStopped:
+    """The engine cannot go on, and another start would not help; every sequence in flight is lost.
+
+    Attributes:
+        message: why, one line.
+    """
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoadProgress:
     """Share of the model that is loaded, 0..1."""
 
@@ -408,7 +430,7 @@ class LoadProgress:
 
 
 Reading: TypeAlias = Chosen | AsideTaken | ReadoutTaken | Activations
-Event: TypeAlias = PromptProgress | Token | Reading | SequenceEnded | EngineDied
+Event: TypeAlias = PromptProgress | Token | Reading | SequenceEnded | EngineDied | EngineNotice | EngineStopped
 
 
 # --- errors -----------------------------------------------------------------------------------------------------

@@ -15,6 +15,11 @@ from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 IMPORTED = "imported"
 """The kind of runs whose answers somebody brought: nothing can be computed."""
 
+REMOTE = "remote"
+"""The kind of models on servers."""
+
+REMOTE_COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "salt_tui.engine.remote_child")
+
 SCRIPTED_COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "salt_tui.engine.scripted_child")
 
 
@@ -52,6 +57,10 @@ def _file(path: Path | None) -> Path:
     return path
 
 
+def _check_nothing(path: Path | None) -> None:
+    """A server is asked when it is loaded."""
+
+
 def _refuse_imported(path: Path | None) -> None:
     raise ModelError("the answers were imported: there is no model to ask further")
 
@@ -64,6 +73,7 @@ ENGINE_KINDS = (
     EngineKind(
         "scripted", ".scripted.json", _check_script, lambda log: EngineProcess(SCRIPTED_COMMAND, log), computes=False
     ),
+    EngineKind(REMOTE, None, _check_nothing, lambda log: EngineProcess(REMOTE_COMMAND, log), computes=False),
     EngineKind(IMPORTED, None, _refuse_imported, _open_imported, computes=False),
     EngineKind("llama", "", _check_gguf, lambda log: EngineProcess(LLAMA_COMMAND, log), computes=True),
 )

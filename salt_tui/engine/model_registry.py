@@ -8,9 +8,10 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from salt_tui.engine.engine import ModelError
+from salt_tui.engine.remote_server import RESERVED, Server, checked_url, is_variable_name
 from salt_tui.paths import PathError, expanded, shipped_models_file, user_models_file
 from salt_tui.similar_names import did_you_mean
 
@@ -22,7 +23,11 @@ TemplateOption: TypeAlias = bool | int | str
 PLAIN = "none"
 """The value of ``template`` that asks for plain completion prompts."""
 
-_SOURCES = ("path", "package", "repository")
+_SOURCES = ("path", "package", "repository", "url")
+_OF_FILES = ("file", "context", "template", "template_options")
+"""Keys that mean nothing to a server, which has its own context and template."""
+_OF_SERVERS = ("model", "key_env", "request")
+_SERVED_KINDS = ("chat", "instruct", "reasoning", "base")
 _KEY_TYPES: dict[str, tuple[type, str]] = {
     "title": (str, "text"),
     "description": (str, "text"),
@@ -36,12 +41,16 @@ _KEY_TYPES: dict[str, tuple[type, str]] = {
     "context": (int, "a whole number"),
     "template": (str, "text"),
     "template_options": (dict, "a table"),
+    "url": (str, "text"),
+    "model": (str, "text"),
+    "key_env": (str, "text"),
+    "request": (dict, "a table"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One table of ``models.toml``; exactly one of path, package and repository is set.
+    """One table of ``models.toml``; exactly one of path, package, repository and url is set.
 
     Attributes:
         title: the name for screens, None to show the table's name.
@@ -56,6 +65,10 @@ class ModelEntry:
         context: tokens per answer when ``-c`` is not given; None chooses by the plan.
         template: replaces the file's chat template; ``none`` asks for plain completion prompts.
         template_options: variables for the template.
+        url: base address of a server that speaks OpenAI's interface.
+        model: the name that the model is served under.
+        key_env: name of the environment variable that holds the server's key.
+        request: further fields of every request to the server.
     """
 
     title: str | None = None
@@ -70,6 +83,17 @@ class ModelEntry:
     context: int | None = None
     template: str | None = None
     template_options: dict[str, TemplateOption] = field(default_factory=dict)
+    url: str | None = None
+    model: str | None = None
+    key_env: str | None = None
+    request: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def server(self) -> Server | None:
+        """The server that has the model; None for a file."""
+        if self.url is None or self.model is None:
+            return None
+        return Server(self.url, self.model, self.key_env, self.kind == "base", dict(self.request))
 
     def to_json(self) -> str:
         """Write the entry as canonical JSON, keys sorted and empty ones left out, for a run's record."""
@@ -94,7 +118,7 @@ def load_registry(shipped: Path | None = None, user: Path | None = None) -> Mode
     """Read the shipped ``models.toml`` and merge the user's over it.
 
     A key of the user's file replaces the same key of the same model; ``template_options`` is merged key by key
-    too, and naming a source (``path``, ``package``, ``repository``) replaces the shipped source with its file.
+    too, and naming a source (``path``, ``package``, ``repository``, ``url``) replaces the shipped source with its file.
     A relative ``path`` starts at the folder of the file it stands in.
 
     Args:
@@ -168,8 +192,11 @@ def _check(where: str, table: Mapping[str, object]) -> None:
         if not isinstance(value, expected) or isinstance(value, bool):
             raise ModelError(f'{where}: "{key}" must be {words}, not {_shown(value)}')
     kind, context, options = table.get("kind"), table.get("context"), table.get("template_options", {})
-    if kind is not None and kind not in get_args(ModelKind):
-        raise ModelError(f'{where}: "kind" must be one of {", ".join(get_args(ModelKind))}, not {_shown(kind)}')
+    kinds = _SERVED_KINDS if "url" in table else get_args(ModelKind)
+    if kind is not None and kind not in kinds:
+        raise ModelError(f'{where}: "kind" must be one of {", ".join(kinds)}, not {_shown(kind)}')
+    if "url" in table or any(key in table for key in _OF_SERVERS):
+        _check_server(where, table)
     if isinstance(context, int) and context < 1:
         raise ModelError(f'{where}: "context" must be at least 1 token, not {context}; leave it out for automatic')
     if isinstance(options, dict):
@@ -180,11 +207,35 @@ def _check(where: str, table: Mapping[str, object]) -> None:
                 )
 
 
+def _check_server(where: str, table: Mapping[str, object]) -> None:
+    """Check the keys of a table that go with a server; what could be a key of the server is never repeated."""
+    key_env, request = table.get("key_env"), table.get("request", {})
+    if isinstance(key_env, str) and not is_variable_name(key_env):
+        raise ModelError(
+            f'{where}: "key_env" must be the name of an environment variable such as OPENAI_API_KEY, not a key itself'
+        )
+    if isinstance(request, dict):
+        for name in request:
+            if name in RESERVED:
+                raise ModelError(f'{where}: "request" may not hold "{name}": the program fills it in')
+        try:
+            json.dumps(request, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f'{where}: "request" may hold texts, numbers, true, false, lists and tables only'
+            ) from None
+    if "url" in table:
+        try:
+            checked_url(str(table["url"]))
+        except ValueError as error:
+            raise ModelError(f'{where}: "url" {error}') from None
+
+
 def _merged(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
     kept = {
         key: value
         for key, value in base.items()
-        if not (any(source in over for source in _SOURCES) and key in (*_SOURCES, "file"))
+        if not (any(source in over for source in _SOURCES) and key in (*_SOURCES, *_OF_SERVERS, "file"))
     }
     merged = kept | dict(over)
     old, new = base.get("template_options"), over.get("template_options")
@@ -200,7 +251,11 @@ def _entry(name: str, table: Mapping[str, object], where: str) -> ModelEntry:
     sources = [source for source in _SOURCES if source in table]
     if len(sources) != 1:
         given = f"not {' and '.join(sources)}" if sources else "and has none"
-        raise ModelError(f"{where} needs one of path, package + file, repository + file, {given}")
+        raise ModelError(f"{where} needs one of path, package + file, repository + file, url + model, {given}")
+    if sources == ["url"]:
+        return _served(where, table)
+    if foreign := [key for key in _OF_SERVERS if key in table]:
+        raise ModelError(f'{where}: "{foreign[0]}" goes with url, a model on a server')
     if sources == ["path"] and "file" in table:
         raise ModelError(f'{where}: "file" goes with package or repository; with path, write the whole path there')
     if sources != ["path"] and "file" not in table:
@@ -212,6 +267,21 @@ def _entry(name: str, table: Mapping[str, object], where: str) -> ModelEntry:
         raise ModelError(f'{where}: "repository" must be organisation/name, not {_shown(repository)}')
     known = {one.name for one in fields(ModelEntry)}
     return replace(ModelEntry(), **{key: value for key, value in table.items() if key in known})  # type: ignore[arg-type]
+
+
+def _served(where: str, table: Mapping[str, object]) -> ModelEntry:
+    """Make the entry of a model on a server."""
+    if foreign := [key for key in _OF_FILES if key in table]:
+        raise ModelError(
+            f'{where}: "{foreign[0]}" goes with a file; the server has its own context and template'
+            " (request = { chat_template_kwargs = { … } } passes options to it)"
+        )
+    if not str(table.get("model", "")).strip():
+        raise ModelError(f'{where}: url needs "model", the name that the model is served under')
+    known = {one.name for one in fields(ModelEntry)}
+    entry = replace(ModelEntry(), **{key: value for key, value in table.items() if key in known})  # type: ignore[arg-type]
+    kind: ModelKind = entry.kind if entry.kind in get_args(ModelKind) else "instruct"  # type: ignore[assignment]
+    return replace(entry, url=checked_url(str(table["url"])), kind=kind)
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:

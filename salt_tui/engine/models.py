@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from salt_tui.engine.chat_template import check_syntax
 from salt_tui.engine.engine import Engine, ModelError
-from salt_tui.engine.engine_kinds import engine_kind, kind_of
+from salt_tui.engine.engine_kinds import REMOTE, engine_kind, kind_of
 from salt_tui.engine.gguf_header import GGUFHeader
 from salt_tui.engine.model_files import (
     MissingModelError,
@@ -24,6 +25,7 @@ from salt_tui.engine.model_registry import (
     TemplateOption,
     load_registry,
 )
+from salt_tui.engine.remote_server import Server
 from salt_tui.paths import expanded
 from salt_tui.similar_names import did_you_mean
 from salt_tui.visible_text import visible
@@ -79,8 +81,8 @@ class ResolvedModel:
 
     @property
     def place(self) -> str:
-        """Where it is, for people and for the store: the path of its file, or what stands for it."""
-        return str(self.path) if self.path is not None else f"{self.engine}: no file"
+        """Where it is, for people and for the store: the path of its file, the address of its server."""
+        return str(self.path) if self.path is not None else self.entry.url or f"{self.engine}: no file"
 
     def to_json(self) -> str:
         """Write the model as canonical JSON, keys sorted, for a run's record."""
@@ -110,6 +112,12 @@ def resolve_model(name_or_path: str, registry: ModelRegistry) -> ResolvedModel:
     """
     if entry := registry.entries.get(name_or_path):
         return resolve_entry(name_or_path, entry)
+    if "://" in name_or_path:
+        # Not repeated: it may hold a key.
+        raise ModelError(
+            "a model on a server needs a name: give it a table with url and model in models.toml (`salt-tui doctor`"
+            " says where that is), then run it by the table's name"
+        )
     path = expanded(name_or_path, ModelError)
     looks_like_path = path.suffix.lower() in (".gguf", ".json") or len(path.parts) > 1
     if not name_or_path.strip() or not (looks_like_path or _exists(path)):
@@ -129,6 +137,9 @@ def resolve_entry(name: str, entry: ModelEntry) -> ResolvedModel:
 
 def _resolve(name: str, entry: ModelEntry) -> tuple[ResolvedModel, GGUFHeader | None]:
     """Return the header too; a script has none."""
+    if entry.server is not None:
+        check_key(name, entry.server)
+        return _resolved(name, None, entry, entry.kind or "instruct", REMOTE), None
     path = locate(name, entry).absolute()
     if entry.template and entry.template != PLAIN:
         check_syntax(entry.template)
@@ -136,6 +147,14 @@ def _resolve(name: str, entry: ModelEntry) -> tuple[ResolvedModel, GGUFHeader | 
     header = engine.check(path)
     kind = entry.kind or ("instruct" if header is None else _kind(header, entry.template))
     return _resolved(name, path, entry, kind, engine.name), header
+
+
+def check_key(name: str, server: Server) -> None:
+    """See that the key of a server is there; raises `ModelError`."""
+    if server.key_env is not None and not os.environ.get(server.key_env, "").strip():
+        raise ModelError(
+            f"model {visible(name)}: its key is not there; set the environment variable {server.key_env} to it"
+        )
 
 
 def resolve_stored(stored: ResolvedModel) -> ResolvedModel:
@@ -147,6 +166,9 @@ def resolve_stored(stored: ResolvedModel) -> ResolvedModel:
     Raises:
         ModelError: it is not there or broken.
     """
+    if stored.entry.server is not None:
+        check_key(stored.name, stored.entry.server)
+        return stored
     if stored.path is not None and not _exists(stored.path):
         return replace(stored, path=resolve_entry(stored.name, stored.entry).path)
     engine_kind(stored.engine).check(stored.path)
@@ -177,7 +199,8 @@ class ModelRow:
         title, description, licence: from ``models.toml``.
         default: used when ``-m`` is not given.
         kind: see `ResolvedModel`.
-        path: the file.
+        path: the file; None for a model on a server.
+        server: address of the server that has it; None for a file.
         file_bytes: of all its parts.
         context: tokens it was trained on.
         has_template: it carries a chat template or ``models.toml`` gives one.
@@ -199,6 +222,7 @@ class ModelRow:
     has_template: bool | None
     problem: str | None
     command: str | None
+    server: str | None = None
 
     @property
     def available(self) -> bool:
@@ -231,13 +255,14 @@ def _row(name: str, entry: ModelEntry, default: bool) -> ModelRow:
         default=default,
         kind=resolved.kind if resolved else entry.kind,
         path=resolved.path if resolved else None,
-        file_bytes=sum(path.stat().st_size for path in resolved.files) if resolved else None,
+        file_bytes=sum(path.stat().st_size for path in resolved.files) if resolved and resolved.files else None,
         architecture=header.architecture if header else None,
         quantisation=header.quantisation if header else None,
         context=header.trained_context if header else None,
-        has_template=(own if resolved.template is None else bool(resolved.template)) if resolved else None,
+        has_template=(own if resolved.template is None else bool(resolved.template)) if resolved and header else None,
         problem=problem,
         command=command,
+        server=entry.server.address if entry.server else None,
     )
 
 

@@ -28,6 +28,8 @@ from salt_tui.engine.engine import (
     ContextOptions,
     EngineDied,
     EngineError,
+    EngineNotice,
+    EngineStopped,
     Event,
     LoadOptions,
     LoadProgress,
@@ -327,7 +329,7 @@ class EngineProcess:
         for message in self._frames.feed(data):
             if isinstance(message, wire.TokenStep):
                 self._events.extend(message.tokens)
-            elif isinstance(message, PromptProgress | SequenceEnded | Reading):
+            elif isinstance(message, PromptProgress | SequenceEnded | Reading | EngineNotice | EngineStopped):
                 self._events.append(message)
             elif isinstance(message, LoadProgress | wire.Reply):
                 self._answers.append(message)

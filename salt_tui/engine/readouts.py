@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from salt_tui.engine.engine import EngineError, ReadoutTaken
-from salt_tui.engine.requests import Aside, Generate, Readout
+from salt_tui.engine.requests import Aside, Generate, Readout, Spelled
 from salt_tui.engine.statistics import Distribution, Logits
 
 IdSet = npt.NDArray[np.int64]
@@ -24,11 +24,13 @@ def check_ids(ids: Iterable[int], size: int) -> None:
 
 
 def refusal(request: Generate, sets: Mapping[str, IdSet], layers: Collection[int]) -> str | None:
-    """Return why a request cannot be answered: a set that is not defined, a layer whose activations are not taken."""
+    """Return why a request cannot be answered: an unknown set, a layer that is not taken, a choice of another kind."""
     asides = [segment.mass_of for segment in request.segments if isinstance(segment, Aside)]
     for name in (*asides, *(readout.mass_of for readout in request.readouts)):
         if name is not None and name not in sets:
             return f"no set of tokens is called {name!r}"
+    if any(isinstance(segment, Spelled) for segment in request.segments):
+        return "a choice among texts is for engines that give no token ids"
     if any(layer not in layers for layer in request.layers):
         return "the context was opened without activations of these layers"
     return None

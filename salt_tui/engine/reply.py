@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from salt_tui.engine.choices import ChoiceWalk, choose_option
 from salt_tui.engine.engine import AsideTaken, Chosen, Reading, StopReason, Token
 from salt_tui.engine.readouts import IdSet, log_mass, take_readout
-from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate, Segment
+from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate, Segment, Spelled
 from salt_tui.engine.sampling import Sampler
 from salt_tui.engine.statistics import Distribution, Logits
 
@@ -161,7 +161,7 @@ class Reply:
             else:
                 chosen = self._sampler.choose(self.decided, logits, distribution.alternatives[0])
         else:
-            assert not isinstance(segment, Aside)
+            assert not isinstance(segment, Aside | Spelled)
             chosen = (self._option if isinstance(segment, Choice) else segment.tokens)[self._written]
         return self._append(chosen, distribution.log_probability(float(logits[chosen])), distribution, readings)
 

@@ -70,6 +70,23 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Spelled:
+    """A choice among texts of one token each, for an engine that gives no ids.
+
+    One token is asked.  The options are looked for in the list of the most probable ones; among those that are there
+    one is chosen and becomes the reply, as in `Choice`.  Where none is, the reply is the token itself.
+
+    Attributes:
+        options: distinct, none empty.
+        groups, sampled: as in `Choice`.
+    """
+
+    options: tuple[bytes, ...]
+    groups: tuple[int, ...] = ()
+    sampled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Free:
     """Text that the model chooses, token by token.
 
@@ -101,7 +118,7 @@ class Aside:
     mass_of: str | None = None
 
 
-Segment: TypeAlias = Forced | Choice | Free | Aside
+Segment: TypeAlias = Forced | Choice | Free | Aside | Spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +184,8 @@ def check_request(request: Generate) -> None:
             raise ValueError("stop bytes must not be empty")
         if isinstance(segment, Choice):
             _check_choice(segment)
+        if isinstance(segment, Spelled) and len(set(segment.options)) < max(1, len(segment.options)):
+            raise ValueError("a choice needs options, all of them different")
         if isinstance(segment, Aside) and not segment.tokens:
             raise ValueError("an aside needs tokens")
     first = request.segments[0] if request.segments else None

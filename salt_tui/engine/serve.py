@@ -25,6 +25,8 @@ from salt_tui.engine.engine import (
     ContextInfo,
     ContextOptions,
     EngineError,
+    EngineNotice,
+    EngineStopped,
     LoadOptions,
     LoadProgress,
     ModelError,
@@ -62,6 +64,14 @@ class Outlet(Protocol):
 
     def ended(self, ended: SequenceEnded) -> None:
         """Report the end of a sequence, after its last token."""
+        ...
+
+    def notice(self, notice: EngineNotice) -> None:
+        """Report one line that the user must see."""
+        ...
+
+    def stopped(self, stopped: EngineStopped) -> None:
+        """Report that nothing can be computed any more."""
         ...
 
 
@@ -149,6 +159,12 @@ class _PipeOutlet:
 
     def ended(self, ended: SequenceEnded) -> None:
         self.send(ended)
+
+    def notice(self, notice: EngineNotice) -> None:
+        self.send(notice)
+
+    def stopped(self, stopped: EngineStopped) -> None:
+        self.send(stopped)
 
 
 def main(make_backend: Callable[[Sequence[str]], Backend]) -> None:

@@ -33,6 +33,8 @@ from salt_tui.engine.engine import (
     ContextInfo,
     ContextOptions,
     EngineError,
+    EngineNotice,
+    EngineStopped,
     LoadOptions,
     LoadProgress,
     ModelInfo,
@@ -43,7 +45,7 @@ from salt_tui.engine.engine import (
     Speed,
     Token,
 )
-from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate
+from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate, Spelled
 
 PIPE_BYTES = 1 << 20
 """Asked for on Linux: about 5,000 tokens may wait for a busy parent before the child has to."""
@@ -153,7 +155,16 @@ Request: TypeAlias = (
 )
 Reply: TypeAlias = Build | ModelInfo | Vocabulary | TokenSequences | NextTurn | ContextInfo | Speed | Accepted | Failure
 Report: TypeAlias = (
-    LoadProgress | PromptProgress | Chosen | AsideTaken | ReadoutTaken | Activations | SequenceEnded | TokenStep
+    LoadProgress
+    | PromptProgress
+    | Chosen
+    | AsideTaken
+    | ReadoutTaken
+    | Activations
+    | SequenceEnded
+    | TokenStep
+    | EngineNotice
+    | EngineStopped
 )
 Message: TypeAlias = Request | Reply | Report
 
@@ -164,9 +175,10 @@ _JSON_TYPES: dict[str, type[Any]] = {
         *(ContextOptions, Measure, Generate, Cancel),
         *(Build, ModelInfo, TokenSequences, NextTurn, ContextInfo, Speed, Accepted, Failure),
         *(LoadProgress, PromptProgress, Chosen, AsideTaken, ReadoutTaken, SequenceEnded),
+        *(EngineNotice, EngineStopped),
     )
 }
-_TAGGED = {cls.__name__: cls for cls in (Forced, Choice, Free, Aside)}
+_TAGGED = {cls.__name__: cls for cls in (Forced, Choice, Free, Aside, Spelled)}
 """Classes that stand in for each other in a field: their JSON names them."""
 
 _HEADER = struct.Struct("<IB")

@@ -10,10 +10,14 @@ from salt_tui.measure.header import statistics_words
 from salt_tui.number_text import UNDEFINED
 from salt_tui.palette import GLYPHS
 from salt_tui.reports.text_tables import TextTable, number
+from salt_tui.runner.plan import RunPlan
+from salt_tui.runner.prompting import asked_turns
+from salt_tui.runner.request import method_of
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import ProblemRecord, SignalRecord, UnitRecord, Work
 from salt_tui.store.results import EditedBranch
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
+from salt_tui.store.stored_values import Place
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 from scoring.confidence import HEADLINE_FUNCTION
@@ -40,6 +44,7 @@ class AnswerReport:
         units: atoms in order, missing ones too.
         signals: values of signals for its atoms, by name as shown; empty for what is no answer of the run.
         statistics: what the numbers of its tokens rest on: ``vocabulary``, ``top_k`` or ``none``.
+        messages: role and text of what was asked, where there is no prompt: a server puts them into its own template.
     """
 
     work: Work
@@ -54,6 +59,7 @@ class AnswerReport:
     units: tuple[UnitRecord, ...]
     signals: dict[str, dict[int, SignalRecord]]
     statistics: str
+    messages: tuple[tuple[str, str], ...] = ()
     branch: EditedBranch | None = None
 
 
@@ -101,9 +107,19 @@ def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport
                 signals=_signals(queries, work.run, item.id) if item.role == "answer" else {},
                 branch=edited.get(item.id),
                 statistics=statistics,
+                messages=() if prompt is not None else _messages(queries, work.run, found.problem),
             )
         )
     return tuple(reports)
+
+
+def _messages(queries: Queries, run: int, problem: ProblemRecord) -> tuple[tuple[str, str], ...]:
+    """Return what an engine without token ids was asked; nothing where the plan says that nothing was."""
+    plan = Place(queries.path, f"run {run}").read("plan", queries.run_record(run).record.plan, RunPlan.from_json)
+    task = next((task for task in plan.tasks if task.task == problem.task), None)
+    if task is None or plan.sent is None:
+        return ()
+    return tuple((turn.role, turn.content) for turn in asked_turns(problem, method_of(task.method), task.shots))
 
 
 def _signals(queries: Queries, run: int, generation: int) -> dict[str, dict[int, SignalRecord]]:
@@ -127,6 +143,7 @@ def answer_data(report: AnswerReport) -> dict[str, Any]:
         "answer_status": report.status,
         "stop_reason": report.stop_reason,
         "statistics": report.statistics,
+        "messages": [{"role": role, "content": content} for role, content in report.messages] or None,
         "prompt": _text(report.prompt),
         "prompt_tokens": report.prompt_tokens,
         "reply": _text(report.reply),
@@ -179,6 +196,9 @@ def answer_lines(report: AnswerReport) -> Iterable[str]:
     if report.prompt is not None:
         yield from ("", f"-- prompt, {report.prompt_tokens} tokens")
         yield from _visible_lines(_text(report.prompt) or "")
+    for role, content in report.messages:
+        yield from ("", f"-- {visible(role)}")
+        yield from _visible_lines(content)
     if report.reply is not None:
         marks = " ".join(f"{GLYPHS[status]} {status}" for status in ("correct", "wrong", "redundant", "abstained"))
         yield from ("", f"-- reply; the mark behind an atom: {marks}")

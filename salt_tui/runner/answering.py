@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from salt_tui.engine.engine import Chosen, Token
-from salt_tui.engine.requests import Choice, Free, Generate, Sampling
-from salt_tui.runner.asked_problems import choice_signals, form_of, letter_choice
+from salt_tui.engine.requests import Choice, Free, Generate, Sampling, Spelled
+from salt_tui.runner.asked_problems import choice_signals, form_of, letter_choice, spelled_choice
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, AtomScored, TokenArrived, UnitsWithdrawn
 from salt_tui.runner.jobs import Ending, JobName, Output, ReplyEvent
 from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges
@@ -70,10 +70,12 @@ class AnswerJob:
         """Begin to read the reply."""
         return begin_answer(self.name, self.problem, self.reading, output, attempt, choice=self._choice())
 
-    def _choice(self) -> Choice | None:
+    def _choice(self) -> Choice | Spelled | None:
         if self.problem.answer_kind != "choice":
             return None
         sampled = self.sampling.temperature > 0
+        if not self.reading.vocabulary:
+            return spelled_choice(len(self.problem.choices), sampled=sampled)
         return letter_choice(self.reading.vocabulary, len(self.problem.choices), sampled=sampled)
 
 
@@ -84,7 +86,7 @@ def begin_answer(
     output: Output,
     attempt: int,
     *,
-    choice: Choice | None = None,
+    choice: Choice | Spelled | None = None,
     whole: bool = True,
 ) -> AnswerAttempt:
     """Announce an attempt to answer a problem and begin to read it.
@@ -152,7 +154,7 @@ class AnswerAttempt:
         reference: ReferenceUnits,
         answer: LiveAnswer,
         output: Output,
-        choice: Choice | None,
+        choice: Choice | Spelled | None,
         *,
         whole: bool,
     ) -> None:

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from salt_tui.engine.engine import Chosen
-from salt_tui.engine.requests import Choice
+from salt_tui.engine.requests import Choice, Spelled
 from salt_tui.store.records import Message, ProblemRecord, SignalRecord
 from salt_tui.usage_error import UsageError
 from tasks.answer import split_reference
@@ -15,6 +15,9 @@ from tasks.own_forms import LETTERS, own_form
 from tasks.own_problems import OwnProblem, OwnTask
 from tasks.registry import get_task
 from tasks.task import Problem
+
+NOT_LISTED = "not among the most probable tokens"
+"""Why a letter of a choice is undefined where an engine lists a few tokens only."""
 
 OWN_DIFFICULTY = "own"
 """What stands for the level where problems come from a file."""
@@ -83,7 +86,7 @@ def letter_choice(vocabulary: tuple[bytes, ...], count: int, *, sampled: bool) -
     """
     spelled: dict[bytes, list[int]] = {}
     for letter in LETTERS[:count]:
-        for spelling in (letter, f" {letter}"):
+        for spelling in _ways(letter):
             spelled[spelling.encode()] = []
     for number, piece in enumerate(vocabulary):
         if piece in spelled:
@@ -99,19 +102,35 @@ def letter_choice(vocabulary: tuple[bytes, ...], count: int, *, sampled: bool) -
     )
 
 
-def choice_signals(generation: int, choice: Choice, chosen: Chosen) -> tuple[SignalRecord, ...]:
+def spelled_choice(count: int, *, sampled: bool) -> Spelled:
+    """Return the same choice for an engine that gives no ids, which lists the most probable tokens as text.
+
+    Args:
+        count: letters, from A on.
+        sampled: a letter is drawn instead of the likeliest taken.
+    """
+    spelled = [(spelling.encode(), group) for group, letter in enumerate(LETTERS[:count]) for spelling in _ways(letter)]
+    return Spelled(tuple(text for text, _ in spelled), tuple(group for _, group in spelled), sampled)
+
+
+def _ways(letter: str) -> tuple[str, str]:
+    return letter, f" {letter}"
+
+
+def choice_signals(generation: int, choice: Choice | Spelled, chosen: Chosen) -> tuple[SignalRecord, ...]:
     """Return what is known of all letters of a choice, for the answer's generation.
 
     For the atom and the whole answer ``choice_probability``, that of the chosen letter among the letters.  For the
     token ``choice_A``, ``choice_B`` … alike, and ``choice_mass``, the share of the vocabulary's probability that lies
-    on letters at all.
+    on letters at all.  A letter that an engine does not list is undefined, and the others are taken among those listed.
     """
     groups = choice.groups or tuple(range(len(choice.options)))
-    by_letter = [0.0] * (max(groups) + 1)
+    by_letter: list[float | None] = [None] * (max(groups) + 1)
     for group, log_probability in zip(groups, chosen.log_probabilities, strict=True):
-        by_letter[group] += math.exp(log_probability)
-    mass = math.fsum(by_letter)
-    among = [value / mass if mass > 0 else None for value in by_letter]
+        if log_probability is not None:
+            by_letter[group] = (by_letter[group] or 0.0) + math.exp(log_probability)
+    mass = math.fsum(value for value in by_letter if value is not None)
+    among = [value / mass if mass > 0 and value is not None else None for value in by_letter]
     reason = None if mass > 0 else "no letter is possible"
     taken = among[groups[chosen.chosen]]
     return (
@@ -119,7 +138,10 @@ def choice_signals(generation: int, choice: Choice, chosen: Chosen) -> tuple[Sig
         SignalRecord(generation, "generation", 0, "choice_probability", taken, reason),
         SignalRecord(generation, "token", 0, "choice_mass", min(1.0, mass)),
         *(
-            SignalRecord(generation, "token", 0, f"choice_{letter}", value, reason)
+            SignalRecord(
+                *(generation, "token", 0, f"choice_{letter}", value),
+                reason if value is not None or reason is not None else NOT_LISTED,
+            )
             for letter, value in zip(LETTERS, among, strict=False)
         ),
     )

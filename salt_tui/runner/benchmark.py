@@ -82,6 +82,11 @@ class Benchmark:
     """
 
     def __init__(self, resolved: ResolvedModel, options: EngineOptions, log_path: Path) -> None:
+        if resolved.entry.server is not None:
+            raise UsageError(
+                f"{resolved.name} is on a server, whose steps cannot be timed from here; the tok/s of a run tell how"
+                " fast it answers"
+            )
         if not engine_kind(resolved.engine).computes:
             raise UsageError(f"{resolved.name} is a script: it computes nothing that could be timed")
         self._options = options

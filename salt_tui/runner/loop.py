@@ -17,6 +17,8 @@ from salt_tui.engine.engine import (
     Engine,
     EngineDied,
     EngineError,
+    EngineNotice,
+    EngineStopped,
     Event,
     PromptProgress,
     SequenceEnded,
@@ -229,6 +231,11 @@ class Loop:
     def _handle(self, event: Event) -> None:
         if isinstance(event, EngineDied):
             self._recover(describe_death(event))
+            return
+        if isinstance(event, EngineStopped):
+            raise RunFailedError(event.message)
+        if isinstance(event, EngineNotice):
+            self._emit(Notice(event.text))
             return
         flight = self._flights.get(event.key)
         if flight is None:

@@ -86,6 +86,7 @@ def load_model(
         template=resolved.template,
         template_options=dict(resolved.template_options),
         date=date,
+        server=resolved.entry.server,
     )
     return engine.load(asked, report)
 

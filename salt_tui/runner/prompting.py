@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from salt_tui.engine.engine import Engine, ModelError
 from salt_tui.engine.requests import ChatTurn
+from salt_tui.store.records import ProblemRecord
 from tasks.prompts import conversation, worked_answer
+from tasks.registry import get_task
 from tasks.task import Method, Problem, Task
 
 SENTINELS = ("0", "A")
@@ -63,6 +65,22 @@ def encode_problems(
         return []
     opening = tuple(ChatTurn(turn.role, turn.content) for turn in conversation(task, problems[0], method, shots)[:-1])
     return encode_conversations(engine, [(*opening, ChatTurn("user", problem.text)) for problem in problems])
+
+
+def asked_turns(problem: ProblemRecord, method: Method, shots: int) -> tuple[ChatTurn, ...]:
+    """Return the conversation that a stored problem was asked with.
+
+    Args:
+        problem: as it is stored.
+        method: of its task in the plan.
+        shots: worked examples before it.
+    """
+    if problem.answer_kind != "generated":
+        return tuple(ChatTurn(turn.role, turn.content) for turn in problem.messages)
+    asked = Problem(problem.task, problem.text, problem.reference, problem.difficulty, 0)
+    return tuple(
+        ChatTurn(turn.role, turn.content) for turn in conversation(get_task(problem.task), asked, method, shots)
+    )
 
 
 def encode_conversations(engine: Engine | None, conversations: Sequence[tuple[ChatTurn, ...]]) -> list[EncodedProblem]:

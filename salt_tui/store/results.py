@@ -21,7 +21,7 @@ from salt_tui.store.records import (
     UnitRecord,
     Work,
 )
-from salt_tui.store.schema import TOKEN_SIGNALS
+from salt_tui.store.schema import COMPUTED_SIGNALS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -293,7 +293,7 @@ class SignalName:
     @property
     def is_of_tokens(self) -> bool:
         """It is a function of the stored tokens, computed when it is read."""
-        return self.work.study is None and self.name in TOKEN_SIGNALS
+        return self.work.study is None and self.name in COMPUTED_SIGNALS
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,13 @@ UNDEFINED_BY_STATISTICS: dict[str, dict[str, str]] = {
 """By the statistics of a run the confidence functions that none of its units has, and why."""
 
 TOKEN_SIGNALS: tuple[str, ...] = ("min_probability", "mean_margin", "mean_rank", "first_token_probability")
-"""Signals that `salt_tui.store.token_signals` computes from stored tokens; none of another origin may be called so."""
+"""Signals that `salt_tui.store.token_signals` computes from the stored tokens of every run."""
+
+ENTROPY_BOUND = "entropy_lower_bound"
+"""The same for runs whose engine lists the most probable tokens only, with probabilities before any sampler."""
+
+COMPUTED_SIGNALS: tuple[str, ...] = (*TOKEN_SIGNALS, ENTROPY_BOUND)
+"""No signal of another origin may be called so."""
 
 UNIT_STATUSES: tuple[str, ...] = ("correct", "wrong", "missing", "redundant", "abstained")
 STATUS_CODE = f"CASE status {' '.join(f'WHEN {name!r} THEN {code}' for code, name in enumerate(UNIT_STATUSES))} END"

@@ -8,7 +8,7 @@ from salt_tui.store.errors import StoreError
 from salt_tui.store.records import ActivationRecord, SignalKind, SignalRecord, Work
 from salt_tui.store.results import SignalName
 from salt_tui.store.rows import activation_vector
-from salt_tui.store.schema import CONFIDENCE_COLUMNS, TOKEN_SIGNALS
+from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from salt_tui.store.token_signals import TOKEN_SIGNAL_KINDS, TokenSignalQueries
 from salt_tui.visible_text import visible
 
@@ -28,7 +28,7 @@ class SignalQueries(TokenSignalQueries):
         )
         kinds: dict[tuple[Work, str], list[SignalKind]] = {}
         if self._has_tokens(run):
-            kinds = {(Work(run), name): list(TOKEN_SIGNAL_KINDS) for name in TOKEN_SIGNALS}
+            kinds = {(Work(run), name): list(TOKEN_SIGNAL_KINDS) for name in self._signals_of_tokens(run)}
         lower = set()
         for study, number, name, kind, lower_is_confident in rows:
             kinds.setdefault((Work(run, study, number), name), []).append(kind)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from salt_tui.store.errors import StoreError
 from salt_tui.store.records import ActivationRecord, InterventionRecord, SignalRecord, Work
 from salt_tui.store.rows import activation_row, intervention_row, signal_row
-from salt_tui.store.schema import CONFIDENCE_COLUMNS, TOKEN_SIGNALS
+from salt_tui.store.schema import COMPUTED_SIGNALS, CONFIDENCE_COLUMNS
 from salt_tui.store.writer import Writer, now_text
 
 # A study that was interrupted while these were written says them again.
@@ -49,8 +49,8 @@ class SignalWriter(Writer):
 
         Raises:
             StoreError: a value that is not finite or a signal without value and reason, the study is not held, an
-                answer belongs to another run, or the run has such a signal or it is one of `TOKEN_SIGNALS`; nothing of
-                the call is kept.
+                answer belongs to another run, or the run has such a signal or it is one of `COMPUTED_SIGNALS`;
+                nothing of the call is kept.
         """
         rows = [signal_row(work, signal) for signal in signals]
         if work.study is not None or work in self._claimed:
@@ -59,7 +59,7 @@ class SignalWriter(Writer):
             self._buffer(work, _REPLACE_SIGNAL, rows)
             return
         names = sorted({signal.name for signal in signals})
-        taken = [name for name in names if name in TOKEN_SIGNALS]
+        taken = [name for name in names if name in COMPUTED_SIGNALS]
         if taken:
             raise StoreError(f"{taken[0]!r} is computed from the tokens of an answer; choose another name")
         with self._transaction() as connection:
@@ -92,7 +92,7 @@ class SignalWriter(Writer):
             StoreError: as `add_signals`, a study of the run has such a signal, or a score is about something that the
                 answers of the run do not hold.
         """
-        if name in TOKEN_SIGNALS or name in CONFIDENCE_COLUMNS:
+        if name in COMPUTED_SIGNALS or name in CONFIDENCE_COLUMNS:
             raise StoreError(f"{name!r} is computed from the tokens of an answer; choose another name")
         work = Work(run)
         with self._transaction() as connection:

@@ -19,6 +19,8 @@ from salt_tui.engine.engine import (
     ContextOptions,
     Device,
     EngineError,
+    EngineNotice,
+    EngineStopped,
     Exactness,
     LoadOptions,
     LoadProgress,
@@ -29,7 +31,8 @@ from salt_tui.engine.engine import (
     SequenceEnded,
     Token,
 )
-from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate, Readout, Sampling
+from salt_tui.engine.remote_server import Server
+from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate, Readout, Sampling, Spelled
 
 pytestmark = pytest.mark.quick
 
@@ -38,6 +41,11 @@ MESSAGES: list[wire.Message] = [
     wire.DescribeBuild(),
     LoadOptions("/models/with [brackets] \udcff.gguf", "all", "", {"enable_thinking": False, "n": 3}, "2026-01-02"),
     LoadOptions("m.gguf", 12, None, {}, "2026-01-02"),
+    LoadOptions("http://h/v1", 0, None, {}, "2026-01-02", Server("http://h/v1", "m", "KEY", True, {"a": {"b": [1]}})),
+    Generate(4, (), 0, (Spelled((b"A", b" A"), (0, 0), True),), conversation=(ChatTurn("user", "x"),)),
+    Chosen(4, 0, (-0.5, None), 0),
+    EngineNotice("slow"),
+    EngineStopped("gone"),
     wire.ListVocabulary(),
     wire.Encode(((ChatTurn("system", "é\n"), ChatTurn("user", "b")), ())),
     wire.Tokenize(b"\xff\x00a"),

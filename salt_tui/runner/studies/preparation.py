@@ -11,7 +11,7 @@ from pathlib import Path
 
 from salt_tui.engine.engine import CACHE_MB
 from salt_tui.engine.models import ResolvedModel, resolve_stored
-from salt_tui.engine.requests import Aside, Forced, Free, Generate, Segment
+from salt_tui.engine.requests import Aside, Forced, Free, Generate, Segment, Spelled
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.events import ModelLoading, Notice, RunStarted, TaskProgress
 from salt_tui.runner.heartbeat import Heartbeat
@@ -289,6 +289,8 @@ def tokens_of(request: Generate) -> int:
 def _tokens_of_segment(segment: Segment) -> int:
     if isinstance(segment, Free):
         return segment.max_tokens
+    if isinstance(segment, Spelled):
+        return 1
     if isinstance(segment, Aside):
         return 0  # cut back before the reply goes on, which takes at least as many
     return len(segment.tokens) if isinstance(segment, Forced) else max(map(len, segment.options))

@@ -166,6 +166,7 @@ class QuestionAttempt:
         assert choice is not None
         by_group: tuple[list[float], list[float]] = [], []
         for group, log_probability in zip(choice.groups, event.log_probabilities, strict=True):
+            assert log_probability is not None  # the kind needs the whole vocabulary
             by_group[group].append(log_probability)
         value, mass = p_true(*by_group)
         self._say(value, NO_LABEL if value is None else mass_remark(mass))

@@ -69,6 +69,8 @@ def refuse_another_vocabulary(name: str, first: tuple[bytes, ...], second: tuple
         first: bytes of each token id of the run's model.
         second: of the other one.
     """
+    if not first:
+        raise UsageError("the engine of the run gave no token ids, so no other model can read its tokens")
     if first == second:
         return
     if len(first) != len(second):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.runner.plan import Environment, RunPlan
-from salt_tui.runner.prompting import EncodedProblem
+from salt_tui.runner.prompting import EncodedProblem, asked_turns
+from salt_tui.runner.request import method_of
 from salt_tui.runner.studies.plan import CoveredAnswer, StudyPlan, hash_of_answers
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import Work
@@ -44,22 +45,23 @@ class Subject:
 
 def covered_answers(queries: Queries, run: int, plan: RunPlan) -> tuple[CoveredAnswer, ...]:
     """Return the finished answers of a run that count, in the order of its plan."""
-    limits = {task.task: task.max_tokens for task in plan.tasks}
+    tasks = {task.task: task for task in plan.tasks}
     covered = []
     for answer in queries.answers(run):
         if answer.generation is None or answer.reply is None or answer.answer_status in {None, *LEFT_OUT}:
             continue
-        # An engine that gives no ids has no prompt; kinds that do not need ids do not ask for it.
-        prompt = queries.prompt(answer.generation) or ()
+        prompt, task = queries.prompt(answer.generation), tasks[answer.problem.task]
+        # An engine that gives no ids has no prompt, and is asked the conversation again.
+        turns = () if prompt is not None else asked_turns(answer.problem, method_of(task.method), task.shots)
         covered.append(
             CoveredAnswer(
                 generation=answer.generation,
                 problem_id=answer.problem_id,
                 problem=answer.problem,
-                prompt=EncodedProblem(prompt, answer.preamble or 0),
+                prompt=EncodedProblem(prompt or (), answer.preamble or 0, turns),
                 reply=answer.reply,
                 tokens=answer.tokens,
-                max_tokens=limits[answer.problem.task],
+                max_tokens=task.max_tokens,
             )
         )
     return tuple(covered)
