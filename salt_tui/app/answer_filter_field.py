@@ -21,6 +21,7 @@ class AnswerFilterField(Input):
 
     Attributes:
         run: number of the run whose texts are looked through; None for none.
+        database: its file.
 
     Args:
         database: the file of runs.
@@ -44,7 +45,7 @@ class AnswerFilterField(Input):
             id=id,
         )
         self.run: int | None = None
-        self._database = database
+        self.database = database
         self._say_error = say_error
 
     def on_mount(self) -> None:
@@ -78,7 +79,7 @@ class AnswerFilterField(Input):
     def find_texts(self, run: int, words: str) -> None:
         """Look beside the screen for answers whose text holds the words."""
         with failures_told(self.app, self._say_error):
-            with open_queries(self._database) as queries:
+            with open_queries(self.database) as queries:
                 texts = {word: queries.answers_that_say(run, word) for word in words.casefold().split()}
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._take_texts, words, texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import ClassVar
 
 from textual import work
@@ -86,6 +87,7 @@ class AnswerScreen(FramedScreen):
         self._token = 0
         self._player = TokenPlayer(0)
         self._ticked = 0.0
+        self._is_asked = False
         self._words = ""
         self._problem_drawn: tuple[int, Look, int | None] | None = None
 
@@ -126,9 +128,21 @@ class AnswerScreen(FramedScreen):
             self._session = runs.shown
             self._ranks = None if runs.shown is None else TaskRanks(runs.shown.state.map)
             self._take(None, 0)
-        if runs.answer is not None:
+        self._is_asked = runs.answer is not None
+        self._open_asked()
+
+    def _open_asked(self) -> None:
+        """Open the answer that was asked for, as soon as all of its run was read."""
+        runs, session = self.desk.runs, self._session
+        if not self._is_asked or runs.answer is None or session is None:
+            return
+        if session.reading and not session.computing:
+            session.pull()
+            self.query_one("#answer-title", Static).update(f" run {session.run}: {session.waiting_for}")
+        if not session.reading or session.computing:
             self._open(*runs.answer)
             runs.answer = None
+            self._is_asked = False
 
     def _open(self, generation: int, atom: int) -> None:
         """Read an answer of the run that is shown."""
@@ -140,13 +154,13 @@ class AnswerScreen(FramedScreen):
         if number is not None:
             task = session.state.map.answers[number].task
             of_task = frozenset(answer.generation for answer in session.state.map.answers if answer.task == task)
-        self.read(session.run, generation, atom, of_task)
+        self.read(session.database, session.run, generation, atom, of_task)
 
     @work(thread=True, exclusive=True, group="answer", exit_on_error=False)
-    def read(self, run: int, generation: int, atom: int, of_task: frozenset[int]) -> None:
+    def read(self, database: Path, run: int, generation: int, atom: int, of_task: frozenset[int]) -> None:
         """Read an answer beside the screen."""
         with failures_told(self.app, self.say_error):
-            document = load_answer(self.desk.database, run, generation, of_task)
+            document = load_answer(database, run, generation, of_task)
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._take, document, atom)
 
@@ -302,7 +316,10 @@ class AnswerScreen(FramedScreen):
 
     def action_replay(self) -> None:
         """Change atoms of this answer and let the model go on."""
-        document = self._document
+        document, session = self._document, self._session
+        if session is not None and session.foreign:
+            self.say(f"run {session.run} is of {session.database.name}: open that file with --db to replay its answers")
+            return
         if document is None or document.status is None or not document.atoms:
             self.say("only an answer that is finished and has atoms can be replayed")
             return
@@ -380,6 +397,8 @@ class AnswerScreen(FramedScreen):
 
     def _tick(self) -> None:
         player = self._player
+        if self.is_active:
+            self._open_asked()
         if not player.playing or not self.is_active:
             return
         now = time.monotonic()

@@ -30,6 +30,7 @@ from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.help_text import help_text, key_names_text
 from salt_tui.app.key_lists import all_bindings, bindings_on, keys_of, part_of, words_of
 from salt_tui.app.messages import (
+    CompareRuns,
     ExportRuns,
     OpenAnswer,
     OpenRun,
@@ -261,9 +262,20 @@ class SaltApp(App[int]):
 
     def on_open_answer(self, message: OpenAnswer) -> None:
         """Show an answer of the run on the screen."""
-        self.desk.runs.answer = message.generation, message.atom
-        self.desk.runs.answer_from = message.origin
+        runs, shown = self.desk.runs, self.desk.runs.shown
+        if message.run is not None:
+            place = message.database or runs.database
+            if shown is None or (shown.run, shown.database) != (message.run, place):
+                runs.open(message.run, message.database)
+        runs.answer = message.generation, message.atom
+        runs.answer_from = message.origin
         self.switch_mode("answer")
+
+    def on_compare_runs(self, message: CompareRuns) -> None:
+        """Show what changed between two runs."""
+        self.desk.load()
+        self.desk.runs.compared = message.first, message.second
+        self.switch_mode("compare")
 
     def on_open_studies(self, message: OpenStudies) -> None:
         """Show the studies of a run."""
@@ -295,7 +307,7 @@ class SaltApp(App[int]):
             if line:
                 self.say(line)
 
-        self.push_screen(ExportWindow(self.desk.database, message.runs), exported)
+        self.push_screen(ExportWindow(message.database or self.desk.database, message.runs), exported)
 
     def on_runs_deleted(self, message: RunsDeleted) -> None:
         """Stop showing a run that was deleted, and say which were."""

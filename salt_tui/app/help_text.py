@@ -44,6 +44,10 @@ NUMBERS: dict[str, tuple[str, str]] = {
         "right, with a confidence in the lower half of its scale.",
         "Fewer are better.",
     ),
+    "clear": (
+        "in Compare: yes, by more than chance, corrected for the number of tasks; maybe, only by itself.",
+        "small: within ±.02 (Brier ±.01). needs: problems a task that would show the difference, if it is real.",
+    ),
     "undefined": (
         "a dash: it cannot be computed, the reason stands beside it.",
         "It is not 0, and is left out of means.",

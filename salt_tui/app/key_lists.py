@@ -15,7 +15,7 @@ from salt_tui.app.screens import SCREENS
 
 WINDOWS: tuple[type[DOMNode], ...] = (Question, LineOfInput, TextToRead, FileWindow)
 
-PARTS = {"map": "Map", "tasks": "Tasks", "models": "Models", "app": "Everywhere"} | {
+PARTS = {"map": "Map", "pairs": "Answers", "tasks": "Tasks", "models": "Models", "app": "Everywhere"} | {
     name: entry.title for name, entry in SCREENS.items()
 }
 """Titles of groups of keys, by the first part of a binding's id.  What is not listed is a key of a window."""

@@ -75,7 +75,8 @@ def title_line(session: RunSession, width: int) -> str:
     left = f" {fit(visible(started.model), 32)} · {visible(started.device)} · width {started.width}"
     difficulty = visible(started.difficulty, 24)
     known = statistics_words(started.statistics, " · ")
-    return both_ends(left, f"run {started.run} · {difficulty}{exact}{known} · {phase_words(session)}", width)
+    of = f" of {visible(session.database.name, 20)}" if session.foreign else ""
+    return both_ends(left, f"run {started.run}{of} · {difficulty}{exact}{known} · {phase_words(session)}", width)
 
 
 def task_lines(

@@ -175,6 +175,8 @@ class LiveScreen(LiveBody):
         # What the user chose to look at stays chosen; a filter is of one run.
         if self.filter_field.display:
             self.filter_field.close()
+        if session is not None:
+            self.filter_field.database = session.database
         self.filter_field.run = None if session is None else session.run
         shown.function = self.heatmap.map.function
         if session is None or session.computing:
@@ -301,7 +303,7 @@ class LiveScreen(LiveBody):
     def action_filter(self) -> None:
         """Go to the filter."""
         if self._session is not None:
-            self.filter_field.run = self._session.run
+            self.filter_field.run, self.filter_field.database = self._session.run, self._session.database
         self.filter_field.open()
 
     def on_answer_filter_field_filtered(self, message: AnswerFilterField.Filtered) -> None:
@@ -414,7 +416,7 @@ class LiveScreen(LiveBody):
     def action_export(self) -> None:
         """Export the run that is shown."""
         if self._session is not None and self._session.run is not None:
-            self.post_message(ExportRuns((self._session.run,)))
+            self.post_message(ExportRuns((self._session.run,), self._session.database))
 
     def action_copy(self) -> None:
         """Copy the sentence about the unit under the cursor."""

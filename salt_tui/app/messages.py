@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from textual.message import Message
 
 from salt_tui.app.settings import Choices
+
+if TYPE_CHECKING:
+    from salt_tui.measure.two_runs import RunName
 
 Severity = Literal["information", "warning", "error"]
 
@@ -59,19 +63,40 @@ class OpenRun(Message):
 
 
 class OpenAnswer(Message):
-    """Show an answer of the run on the screen, from one of its atoms on.
+    """Show an answer, from one of its atoms on.
 
     Attributes:
         generation: number of the answer.
         atom: index of the atom.
         origin: name of the screen that escape leads back to.
+        run: that it is of; None for the run on the screen.
+        database: file of that run; None for the file of the app.
     """
 
-    def __init__(self, generation: int, atom: int, origin: str = "live") -> None:
+    def __init__(
+        self,
+        generation: int,
+        atom: int,
+        origin: str = "live",
+        *,
+        run: int | None = None,
+        database: Path | None = None,
+    ) -> None:
         super().__init__()
         self.generation = generation
         self.atom = atom
         self.origin = origin
+        self.run = run
+        self.database = database
+
+
+class CompareRuns(Message):
+    """Show what changed between two runs."""
+
+    def __init__(self, first: RunName, second: RunName) -> None:
+        super().__init__()
+        self.first = first
+        self.second = second
 
 
 class OpenStudies(Message):
@@ -83,11 +108,17 @@ class OpenStudies(Message):
 
 
 class ExportRuns(Message):
-    """Ask for a file, and export runs to it."""
+    """Ask for a file, and export runs to it.
 
-    def __init__(self, runs: tuple[int, ...]) -> None:
+    Attributes:
+        runs: their numbers.
+        database: file of these; None for the file of the app.
+    """
+
+    def __init__(self, runs: tuple[int, ...], database: Path | None = None) -> None:
         super().__init__()
         self.runs = runs
+        self.database = database
 
 
 class RunsDeleted(Message):

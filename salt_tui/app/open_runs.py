@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.app.run_session import RunSession
+from salt_tui.measure.two_runs import RunName
 from salt_tui.runner.kept_engine import EngineKeeper
 from salt_tui.runner.request import RunRequest
 from salt_tui.store.queries import open_queries
@@ -43,6 +44,7 @@ class OpenRuns:
         computed: the run that was computed here last, or is; None while there was none.
         answer: number of the answer to look at next, and one of its atoms; None once a screen has taken it.
         answer_from: name of the screen that an answer was opened from.
+        compared: the two runs to compare next; None once the screen has taken them.
         studied: number of the run whose studies are to be shown; None while none was asked for.
         interrupted: number of the run that was stopped because the app ends, None while there is none.
 
@@ -58,6 +60,7 @@ class OpenRuns:
         self.computed: RunSession | None = None
         self.answer: tuple[int, int] | None = None
         self.answer_from = "live"
+        self.compared: tuple[RunName, RunName] | None = None
         self.studied: int | None = None
         self.interrupted: int | None = None
         self._paused_for_suspension = False
@@ -91,9 +94,11 @@ class OpenRuns:
         self.show(session, computed=True)
         return None
 
-    def open(self, run: int) -> None:
-        """Show a stored run, or the one that is computed here."""
-        if not self.show_computed(run):
+    def open(self, run: int, database: Path | None = None) -> None:
+        """Show a stored run, or the one that is computed here; of another file where one is given."""
+        if database is not None:
+            self.show(RunSession.stored(run, database, foreign=True), computed=False)
+        elif not self.show_computed(run):
             self.show(RunSession.stored(run, self.database), computed=False)
 
     def show_computed(self, run: int | None = None) -> bool:
@@ -118,7 +123,7 @@ class OpenRuns:
 
     def forget(self, run: int) -> None:
         """Stop showing a run that was deleted."""
-        if self.shown is not None and self.shown.run == run:
+        if self.shown is not None and self.shown.run == run and not self.shown.foreign:
             self.shown.close()
             self.shown = None
 

@@ -168,13 +168,13 @@ class ReliabilityScreen(FramedScreen):
         self._was_computing = session.computing
         if self._read_answers < 0 or ended or (session.computing and done > self._read_answers):
             self._read_answers = done
-            self.read(session.run)
+            self.read(session.database, session.run)
 
     @work(thread=True, exclusive=True, group="reliability-read", exit_on_error=False)
-    def read(self, run: int) -> None:
+    def read(self, database: Path, run: int) -> None:
         """Read the run beside the screen, what every unit has first."""
         with failures_told(self.app, self._take_failure):
-            views = RunViews(self.desk.database, run)
+            views = RunViews(database, run)
             views.read("atom")
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._take, views)

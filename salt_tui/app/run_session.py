@@ -60,6 +60,7 @@ class RunSession:
         run: its number, None before it has one.
         log_path: what its child prints goes there, None for a stored run.
         task: the task whose numbers are shown, None for the mean over all.
+        foreign: whether it is of another file than the app's, and so is only looked at.
     """
 
     def __init__(self, database: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -69,6 +70,7 @@ class RunSession:
         self.run: int | None = None
         self.log_path: Path | None = None
         self.reading = False
+        self.foreign = False
         self._read_answers = 0
         self._background: BackgroundRun | None = None
         self._reader: StoredRunReader | None = None
@@ -125,10 +127,11 @@ class RunSession:
         return session
 
     @classmethod
-    def stored(cls, run: int, database: Path) -> RunSession:
+    def stored(cls, run: int, database: Path, *, foreign: bool = False) -> RunSession:
         """Read a run from the store."""
         session = cls(database)
         session.run = run
+        session.foreign = foreign
         session.state.phase = "reading"
         session._read(finished_only=False)
         return session
@@ -236,7 +239,7 @@ class RunSession:
     def resumable(self) -> bool:
         """Whether the run can go on: it stopped before its end, is still stored, and no known process computes it."""
         stopped = self.run is not None and not self.computing and self.state.phase in RESUMABLE
-        return stopped and self.database.exists()
+        return stopped and not self.foreign and self.database.exists()
 
     def take_refusal(self) -> tuple[str, ...]:
         """Return, once, what differs from the environment in which the run was computed; empty unless it refused."""

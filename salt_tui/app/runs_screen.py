@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -17,10 +16,11 @@ from salt_tui.app import runs_state
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import LineOfInput, Question
 from salt_tui.app.framed_screen import FramedScreen
-from salt_tui.app.messages import ExportRuns, OpenRun, OpenStudies, ResumeRun, RunsDeleted
+from salt_tui.app.messages import CompareRuns, ExportRuns, OpenRun, OpenStudies, ResumeRun, RunsDeleted
 from salt_tui.app.terminal import DESIGN_HEIGHT
 from salt_tui.app.text_rows import fit
 from salt_tui.app.worker_failures import failures_told
+from salt_tui.measure.two_runs import RunName
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE
 from salt_tui.store.results import RunListing
@@ -60,7 +60,7 @@ class RunsScreen(FramedScreen):
         Binding("space", "mark", "Mark", tooltip="Mark the run, for deleting, exporting and comparing", id="runs.mark"),
         Binding("s", "sort", "Sort", tooltip="Sort by another column", id="runs.sort"),
         Binding("n", "note", "Note", tooltip="Write a note", id="runs.note"),
-        Binding("c", "compare", "Compare", tooltip="Copy the command that compares the marked runs", id="runs.compare"),
+        Binding("c", "compare", "Compare", tooltip="Compare two marked runs, or this with another", id="runs.compare"),
         Binding("S", "studies", "Studies", tooltip="Further work on the run: see it, start it", id="runs.studies"),
         Binding("escape", "leave_filter", "Leave", tooltip="Leave the filter", id="runs.leave_filter"),
         # Reached where the key's own action can do nothing now.
@@ -68,7 +68,7 @@ class RunsScreen(FramedScreen):
         Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.runs_not_stopped"),
     ]
     FOOTER = (
-        "runs.open", "runs.leave_filter", "runs.resume", "runs.compare", "runs.studies", "runs.mark", "runs.filter",
+        "runs.open", "runs.leave_filter", "runs.resume", "runs.mark", "runs.compare", "runs.studies", "runs.filter",
         "runs.sort", "runs.export", "runs.delete", "runs.note",
     )  # fmt: skip
 
@@ -234,9 +234,7 @@ class RunsScreen(FramedScreen):
         """Grey out what cannot be done with the run under the cursor."""
         if not self.is_mounted:
             return True
-        if action == "compare":
-            return len(self._marked) > 1
-        if action in {"export", "delete", "mark", "note", "studies"}:
+        if action in {"compare", "export", "delete", "mark", "note", "studies"}:
             return True if self.chosen is not None else None
         if action == "resume":
             return True if self.chosen is not None and self.chosen.state in RESUMABLE else None
@@ -308,11 +306,34 @@ class RunsScreen(FramedScreen):
         self.app.call_from_thread(self.read_runs)
 
     def action_compare(self) -> None:
-        """Copy the command that compares the marked runs."""
-        numbers = [str(run) for run in sorted(self._marked)]
-        command = shlex.join(["salt-tui", "compare", *numbers, "--db", str(self.desk.database)])
-        self.app.copy_to_clipboard(command)
-        self.say(f"copied: {command}")
+        """Compare the two marked runs, the older one first; ask for the other where there are not two."""
+        marked = sorted(self._marked)
+        if len(marked) > 2:
+            self.say(f"two runs are compared and {len(marked)} are marked: space takes a mark away")
+        elif len(marked) == 2:
+            self._compare(*(runs_state.own_run(run, self.desk.database) for run in marked))
+        elif marked or self.chosen is not None:
+            first = marked[0] if marked else self.chosen.run if self.chosen is not None else 0
+            other = self.chosen.run if self.chosen is not None and self.chosen.run != first else None
+
+            def answered(text: str | None) -> None:
+                if text is not None:
+                    self.find_second(first, text)
+
+            hint = "a number, latest, or FILE.db:N for a run of another file"
+            self.app.push_screen(
+                LineOfInput(f"Compare run {first} with run", "" if other is None else str(other), hint), answered
+            )
+
+    @work(thread=True, exclusive=True, group="find", exit_on_error=False)
+    def find_second(self, first: int, text: str) -> None:
+        """Find a run that was typed, beside the screen, and compare it with another."""
+        with failures_told(self.app, self.say_error):
+            second = runs_state.named_run(text, self.desk.database)
+            self.app.call_from_thread(self._compare, runs_state.own_run(first, self.desk.database), second)
+
+    def _compare(self, first: RunName, second: RunName) -> None:
+        self.post_message(CompareRuns(first, second))
 
     def action_say_why_not(self, what: str) -> None:
         """Say why the run under the cursor is not resumed or not stopped."""

@@ -14,6 +14,8 @@ from salt_tui.app.terminal import DESIGN_WIDTH
 from salt_tui.app.text_rows import broken, fit
 from salt_tui.measure.header import statistics_words
 from salt_tui.measure.running import RunningUnits, measure_running
+from salt_tui.measure.two_runs import RunName
+from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE, Work
 from salt_tui.store.results import RunListing
@@ -204,3 +206,29 @@ def set_note(database: Path, run: int, note: str) -> None:
     """Replace the note of a run; an empty one is none.  Raises `StoreError`."""
     with open_store(database) as store:
         store.set_note(run, note.strip() or None)
+
+
+def own_run(run: int, database: Path) -> RunName:
+    """Return the name of a run of the file that the app shows."""
+    return RunName(database, str(run))
+
+
+def named_run(text: str, database: Path) -> RunName:
+    """Return the run that was typed: its number, ``latest`` or ``FILE.db:N``.
+
+    Raises:
+        StoreError: there is none; says which there are.
+    """
+    typed = text.strip()
+    if not typed:
+        raise StoreError("type the number of a run, or FILE.db:N for one of another file")
+    name = RunName.of(typed, database)
+    with open_queries(name.database) as queries:
+        # Two spellings of one file are one file, so that a run is never compared with itself.
+        place = database if is_same_file(queries.path, database) else queries.path
+        return RunName(place, str(queries.find_run(name.run)))
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same place."""
+    return one.expanduser().resolve() == other.expanduser().resolve()

@@ -61,6 +61,12 @@ def _studies() -> type[FramedScreen]:
     return StudiesScreen
 
 
+def _compare() -> type[FramedScreen]:
+    from salt_tui.app.compare_screen import CompareScreen
+
+    return CompareScreen
+
+
 def _runs() -> type[FramedScreen]:
     from salt_tui.app.runs_screen import RunsScreen
 
@@ -85,6 +91,7 @@ SCREENS: dict[str, ScreenEntry] = {
         ScreenEntry(
             "reliability", "Reliability", "4,f5", "confidence beside what was right, of the run in Live", _reliability
         ),
+        ScreenEntry("compare", "Compare", "5,f6", "what changed between two runs", _compare),
     )
 }
 """By name, in the order of the first line."""

@@ -83,7 +83,7 @@ def test_the_keys_of_a_run_that_computes_and_of_the_list(script: Callable[..., P
         await until(pilot, lambda: footer(app).startswith("space Pause X Stop"))
         await pilot.press("3")
         await until(
-            pilot, lambda: footer(app) == "⏎ Open S Studies space Mark / Filter s Sort e Export d Delete ? Help q Quit"
+            pilot, lambda: footer(app) == "⏎ Open space Mark c Compare S Studies / Filter s Sort e Export ? Help q Quit"
         )
         await pilot.press("slash")
         await until(pilot, lambda: "Leave" in footer(app))
