@@ -116,6 +116,11 @@ def cross_fit(
     return CrossFitted(calibrator.name, rows, values[rows], fold[rows], rising, tuple(notes), int(tested.size))
 
 
+def answer_folds(answers: int) -> NDArray[np.int64]:
+    """Return the fold of each answer as `cross_fit` draws them by default, shape ``(answers,)``."""
+    return _folds(answers, np.random.default_rng(DEFAULT_SEED))
+
+
 def _folds(generations: int, generator: np.random.Generator) -> NDArray[np.int64]:
     """Fold of each generation; sizes differ by at most one."""
     fold = np.empty(generations, dtype=np.int64)

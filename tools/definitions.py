@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scoring.analyses import ANALYSES
 from scoring.calibrators import CALIBRATORS
+from scoring.choices import CHOICE_METRICS
 from scoring.confidence import CONFIDENCE_FUNCTIONS, HEADLINE_FUNCTION
 from scoring.metrics import METRICS
 from scoring.signals import SIGNALS, Signal
@@ -137,6 +138,25 @@ QUESTIONS = """\
 Questions asked of stored answers. A cell is one (model, task, method).
 """
 
+CHOICES = """\
+## Multiple choice
+
+Problems of kind `choice` give a probability to each of their letters, renormalised over the letters that the problem
+offers. All letters count, not the chosen one alone: [.6 .39 .01] and [.6 .2 .2] are two answers. A problem in which
+some letter's probability is not known (an engine that lists the likeliest tokens may not list it) is left out and
+counted. Metrics are of one task; means over tasks count each the same.
+
+- `temperature` here: p of a letter becomes p^(1/T), renormalised, which is the softmax of the log-probabilities divided
+  by T. T in [0.01, 100] has the least mean −ln p of the right letter on the other folds (five, by problem, as for every
+  map); the loss is convex in 1/T. The order of the letters stays, and with it what is right. A right letter at
+  probability 0 is infinitely wrong at every T: such problems are left out of the fit, and said. Equal probabilities, or
+  all of it on one letter, in every problem: T = 1, said. At a limit of its range: said. Fewer than two problems: none.
+- interval of the Brier score: ± Student's t times the spread over resamples of answers, as for means of other metrics;
+  class-wise ECE has none, and few answers make it larger than it is.
+
+Source: calibration guide; Guo et al. 2017.
+"""
+
 INTERVENTIONS = """\
 ## Prefix interventions
 
@@ -245,6 +265,8 @@ def render() -> str:
         *_maps(),
         MEASURES,
         *_metrics(),
+        CHOICES,
+        *_choices(),
         INTERVALS,
         QUESTIONS,
         *_analyses(),
@@ -298,6 +320,22 @@ def _metrics() -> Iterator[str]:
                 "direction": directions[entry.higher_is_better],
                 "range": _range(entry.minimum, entry.maximum),
                 "needs": "confidences in [0, 1]" if entry.needs_probability else "any finite confidences",
+                "degenerate": entry.degenerate,
+                "source": entry.source,
+            },
+        )
+
+
+def _choices() -> Iterator[str]:
+    for name, entry in CHOICE_METRICS.items():
+        yield _entry(
+            name,
+            {
+                "name": entry.title,
+                "formula": entry.formula,
+                "direction": "lower is better",
+                "range": _range(0.0, entry.maximum),
+                "needs": "the probabilities of all letters of a choice, renormalised",
                 "degenerate": entry.degenerate,
                 "source": entry.source,
             },

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.measure.analyses import RunAnalyses, analyse_run
+from salt_tui.measure.choices import ChoiceReport, measure_choices
 from salt_tui.measure.conclusions import conclude_functions, conclude_maps, judge_kinds
 from salt_tui.measure.course import CourseOfAnswers, course_of_answers, mean_confidences
 from salt_tui.measure.findings import (
@@ -99,6 +100,7 @@ class FullReport:
         unknown: what the run leaves open and how many more problems would tell; empty where there is nothing.
         conclusions: what the findings rest on; None without resamples.
         analyses: what takes all texts and tokens; None unless it was asked for.
+        choices: all options of multiple-choice problems; None where there are none.
     """
 
     summary: RunReport
@@ -112,6 +114,7 @@ class FullReport:
     unknown: str
     conclusions: Conclusions | None
     analyses: RunAnalyses | None
+    choices: ChoiceReport | None = None
 
     def row(self, unit: str, function: str, name: str) -> ReportRow | None:
         """Return the row of a granularity, function and map; None if it was not measured."""
@@ -163,11 +166,12 @@ def measure_report(database: Path, name: str, selection: RowSelection) -> FullRe
         atoms = columns["atom"]
         rates = measure_rates(atoms)
         analyses = analyse_run(queries, run, atoms, rates, selection.draws) if selection.analyses else None
+        choices = measure_choices(queries, run, selection.draws)
     left_out = sum(selection.left_out(unit, known[unit]) for unit in selection.units)
     says, course = mean_confidences(atoms), course_of_answers(atoms)
     findings, unknown, found = measure_findings(columns, rates, says, course, selection.draws)
     return FullReport(
-        summary, selection, tuple(rows), left_out, rates, says, course, findings, unknown, found, analyses
+        summary, selection, tuple(rows), left_out, rates, says, course, findings, unknown, found, analyses, choices
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from salt_tui.measure.analyses import RunAnalyses
+from salt_tui.measure.choices import RAW, SCALED, ChoiceReport, TaskChoices
 from salt_tui.measure.course import CourseOfAnswers
 from salt_tui.measure.findings import Finding
 from salt_tui.measure.header import RunHeader
@@ -58,6 +59,7 @@ def report_data(report: FullReport) -> dict[str, Any]:
             "history": _curve(report.course.history, "accuracy"),
             **_further(report.analyses),
         },
+        **choice_data(report.choices),
         "draws": report.selection.draws,
     }
     if report.rows_left_out:
@@ -73,6 +75,40 @@ def _further(analyses: RunAnalyses | None) -> dict[str, Any]:
     if analyses is None:
         return {}
     return {**analyses_data(analyses), "parts": [row_data(row) for row in analyses.parts]}
+
+
+def choice_data(report: ChoiceReport | None) -> dict[str, Any]:
+    """Return ``choices`` of ``report --format json``; nothing for a run without such problems."""
+    if report is None:
+        return {}
+    return {
+        "choices": {
+            "tasks": {task: _choices_of_task(found) for task, found in report.tasks.items()},
+            "mean": {
+                kind: {name: json_number(mean.mean.value) for name, mean in report.means[kind].items()}
+                | {"interval": ends(report.intervals[kind]) if kind in report.intervals else None}
+                for kind in (RAW, SCALED)
+            },
+        }
+    }
+
+
+def _choices_of_task(found: TaskChoices) -> dict[str, Any]:
+    return {
+        "n": found.n,
+        "left_out": dict(found.left_out),
+        "letters": found.letters,
+        **{
+            kind: {name: json_number(value.value) for name, value in found.values[kind].items()}
+            | {
+                "interval": ends(found.intervals[kind]) if kind in found.intervals else None,
+                "reasons": {name: value.reason for name, value in found.values[kind].items() if value.reason},
+            }
+            for kind in (RAW, SCALED)
+        },
+        "fitted_temperature": found.temperature,
+        "notes": list(found.notes),
+    }
 
 
 def header_data(header: RunHeader) -> dict[str, Any]:

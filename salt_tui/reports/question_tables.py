@@ -16,6 +16,7 @@ from salt_tui.reports.cells import (
     undefined_note,
     undefined_text,
 )
+from salt_tui.reports.choice_tables import choice_table
 from salt_tui.reports.text_tables import BEST, PARTIAL, TextTable, interval_text, number, value_text, with_interval
 from scoring.analyses_position import Curve, TaskCurve
 from scoring.conclusions import Conclusion
@@ -48,6 +49,7 @@ def question_tables(report: FullReport) -> list[TextTable]:
         which_function(report),
         which_map(report),
         which_unit(report),
+        *([] if report.choices is None else [choice_table(report.choices)]),
         along_the_answer(report),
         after_right_atoms(report),
     ]

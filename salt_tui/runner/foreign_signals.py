@@ -86,7 +86,7 @@ def check_signal_name(queries: Queries, run: int, name: str) -> None:
         raise UsageError(
             f"--name {visible(name)[:60]}: a letter, then at most 59 letters, digits, '_', '.' or '-' (A to Z)"
         )
-    if name in CONFIDENCE_FUNCTIONS or name in SIGNALS:
+    if name in CONFIDENCE_FUNCTIONS or name in SIGNALS or name.startswith("choice_"):
         raise UsageError(f"--name {name}: a score of this program is called so; choose another name")
     for signal in queries.signal_names(run):
         if signal.name == name:

@@ -84,6 +84,23 @@ class SignalQueries(TokenSignalQueries):
             place.number(f"signal {signal.shown} of generation {row[0]}", row[4])
         return [SignalRecord(*row) for row in rows]
 
+    def letters(self, run: int) -> Iterator[tuple[int, str, float | None, str | None]]:
+        """Read what the answers of a run gave to each letter of a choice.
+
+        Yields:
+            Generation, letter, its share of the probability of all letters (None where it is undefined) and why it is.
+        """
+        _, rows = self._stream(
+            "SELECT generation, substr(name, 8), value, reason FROM signal WHERE run = ? AND study IS NULL"
+            " AND kind = 'token' AND name GLOB 'choice_[A-Z]' ORDER BY generation, name",
+            (run,),
+        )
+        place = self._place(f"run {run}")
+        for generation, letter, value, reason in rows:
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise place.foreign(f"choice_{letter} of generation {generation}", value)
+            yield generation, letter, value, reason
+
     def activations(
         self, study: Work, kind: SignalKind, layer: int, positions: str = "producing"
     ) -> Iterator[ActivationRecord]:
