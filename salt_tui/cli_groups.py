@@ -124,12 +124,23 @@ def models_pull(
 
 @db_app.command("check")
 def db_check(
-    file: Annotated[Path, typer.Argument(help="A database, yours or somebody else's.")], json_output: JsonOption = False
+    file: Annotated[Path, typer.Argument(help="A database, yours or somebody else's.")],
+    recompute: Annotated[
+        int, typer.Option("--recompute", metavar="N", min=0, help="Compute N answers of every run again.")
+    ] = 0,
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", help="For --recompute: the model, if it is not where it was.")
+    ] = None,
+    json_output: JsonOption = False,
 ) -> int:
     """Compare a whole file with itself: verdicts, confidences, tokens, replies; exit code 1 if anything differs."""
     from salt_tui.commands.db import check_database
+    from salt_tui.commands.recompute import Recomputation
 
-    return check_database(file, json_output=json_output)
+    if model is not None and not recompute:
+        raise typer.BadParameter("it is for --recompute N", param_hint="-m")
+    again = Recomputation(recompute, model) if recompute else None
+    return check_database(file, json_output=json_output, recomputation=again)
 
 
 @db_app.command("rescore")

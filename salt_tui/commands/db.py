@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from salt_tui.commands.failures import DONE, FAILED, say
+from salt_tui.commands.recompute import Recomputation
 from salt_tui.paths import database_path
-from salt_tui.runner.file_check import Checked, Difference, check_file
+from salt_tui.runner.difference import Difference
+from salt_tui.runner.file_check import Checked, check_file
 from salt_tui.runner.rescore_run import rescore_answers
 from salt_tui.runner.rescoring import Shown
 from salt_tui.store.queries import open_queries
@@ -22,26 +25,44 @@ _LONGEST = 60
 """Characters of a value that is shown."""
 
 
-def check_database(file: Path, *, json_output: bool) -> int:
-    """Print everything in a file that does not fit together; 1 when there is anything."""
+def check_database(file: Path, *, json_output: bool, recomputation: Recomputation | None = None) -> int:
+    """Print everything in a file that does not fit together; 1 when there is anything.
+
+    Args:
+        file: the database.
+        json_output: as one JSON object.
+        recomputation: what is to be computed again, if anything; runs of which nothing could be also make it 1.
+    """
     checked = Checked()
     count = 0
     with open_queries(file) as queries, queries.snapshot():
         if json_output:
             sys.stdout.write('{"differences": [')
-        for difference in check_file(queries, checked, lambda work: None if json_output else say(f"{work.title} …")):
+        found = check_file(queries, checked, lambda work: None if json_output else say(f"{work.title} …"))
+        again = recomputation.differences(queries) if recomputation else ()
+        for difference in chain(found, again):
             if json_output:
                 data = json.dumps(_data(difference), ensure_ascii=False, allow_nan=False)
                 sys.stdout.write(f"{', ' if count else ''}{data}")
             else:
                 print(_line(difference))
             count += 1
+    failures = recomputation.failures if recomputation else []
     if json_output:
-        print(f'], "answers": {checked.answers}, "units": {checked.units}}}')
+        more = (
+            ""
+            if recomputation is None
+            else f', "recomputed": {recomputation.answers}, "failed": {json.dumps(failures)}'
+        )
+        print(f'], "answers": {checked.answers}, "units": {checked.units}{more}}}')
     else:
+        for failure in failures:
+            print(f"not computed again: {visible(failure)}")
         answers, units = f"{checked.answers:,} answers", f"{checked.units:,} units"
-        print(f"{answers} with {units} checked: {f'{count:,} differences' if count else 'everything fits together'}")
-    return FAILED if count else DONE
+        more = f", {recomputation.answers:,} answers computed again" if recomputation else ""
+        fits = "everything that was checked fits together" if failures else "everything fits together"
+        print(f"{answers} with {units} checked{more}: {f'{count:,} differences' if count else fits}")
+    return FAILED if count or failures else DONE
 
 
 def rescore_run(name: str, database: Path | None, *, json_output: bool) -> int:

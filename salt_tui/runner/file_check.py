@@ -5,32 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from salt_tui.runner.difference import Difference
 from salt_tui.runner.plan import Environment, RunPlan, content_hash
-from salt_tui.runner.rescoring import Shown, rescored, score_differences
+from salt_tui.runner.rescoring import rescored, score_differences
 from salt_tui.runner.studies.plan import StudyPlan
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import RunRecord, StudyRecord, Work
 from salt_tui.store.results import StoredReply
 from salt_tui.store.stored_values import Place
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What does not fit in a file.
-
-    Attributes:
-        work: the run or study; None for the file as a whole.
-        answer: ``TASK:POSITION``, counted from 1, and what a study generated for it; None where no answer is meant.
-        what: the column or unit, in words.
-        stored, found: what the file says, and what follows from its other rows.
-    """
-
-    work: Work | None
-    answer: str | None
-    what: str
-    stored: Shown
-    found: Shown
 
 
 @dataclass(slots=True)

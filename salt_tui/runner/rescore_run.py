@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from salt_tui.runner.file_check import Difference, answer_name
+from salt_tui.runner.difference import Difference
+from salt_tui.runner.file_check import answer_name
 from salt_tui.runner.rescoring import other_units, rescored, score_differences
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries
