@@ -41,6 +41,7 @@ bench: $(VENV)/.test  ## measure speed, as ratios against peers in the same run
 	$(BIN)/python -m tools.bench_probe --quick
 	$(BIN)/python -m tools.bench_engine
 	$(BIN)/python -m tools.bench_studies
+	$(BIN)/python -m tools.bench_replays
 	$(BIN)/python -m tools.bench_app
 
 nano: $(VENV)/.train  ## train the tiny model that comes with the program, two hours, and check it

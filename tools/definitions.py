@@ -184,7 +184,7 @@ linear.
 - slope: secant of the curve over the full range of doses, per unit of T
 - ΔP₊, ΔP₋: mean of the curve over T > 0 and T < 0; their ratio mixes the range of the doses with the effect
 - per unit (ours): the same less the curve at 0, divided by the mean dose; on targets with both directions the ratio
-  of the two is 1 for a linear effect whatever the doses
+  of the two is 1 for a linear effect whatever the doses, once the other treatment is held fixed
 - p: Wald test of the basis with residuals clustered by problem; refused below ten problems (ours)
 - p rows, ΔAIC: F-test and AIC of the line minus that of the spline, as in the paper; rows of a target depend on each
   other, so they are too sure
@@ -202,7 +202,8 @@ treatments. Problems whose outcomes are all equal are left out and counted. An a
 
 Intervals are 95 % percentiles of 1,000 resamples with a fixed seed: of problems, fitted again, or for κ, ξ and the
 change with length of models where there are several. Below ten problems there are none. In 200 simulated experiments
-of 40 problems the intervals of the slopes held the truth in 184 and 185.
+of 40 problems and one model they held the truth in 182 (global slope), 186 (local slope), 184 (ratio per unit), 192
+(κ) and 182 (ξ), where 95 % would be 190. Truth is what the estimator gives on 300 problems without chance.
 """
 
 PROBES = """\

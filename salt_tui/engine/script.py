@@ -17,6 +17,7 @@ Keys, all but ``replies`` optional::
           "match": "ATG",             the reply to prompts that hold this text; see below
           "tokens": [["AT", -0.1], ["G", -0.7, 1.2, [["C", -1.1]]]],
           "end": true,                false: no end-of-generation token, the reply stops as cut by the token limit
+          "reacts": {"floor": 0.1, "fall": 0.25, "scale": 12, "global": 0.4, "local": 0.2, "seed": 1},
           "crash": {"after": 3, "signal": 11, "times": 1}
         }
       ]
@@ -31,15 +32,21 @@ problems stand last.  Of several with the same ``match`` the first answers greed
 of the sequence draws one of them.  Replies without ``match`` serve the other prompts in order of submission, over and
 over; the order begins anew with every child, so scripts that crash or resume should match.
 
+A reply that reacts writes its atoms by what stands before them.  Its atoms are the tokens with alternatives, each of
+which is right as it is listed and wrong as its first alternative.  Behind i atoms of which a share C is right, C10 of
+the last ten, an atom is right with the probability floor + fall·exp(−(i − 10)/scale) + global·C + local·C10, held
+inside 0.01 to 0.99, and has the log-probability of that.  The draw depends on the seed and on all tokens before.
+
 A crash comes when that many tokens of the reply have been reported, until it has happened ``times`` times; a file
 beside the script, ``NAME.crash-INDEX``, counts them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,8 +83,12 @@ _KEYS = {
     "prompt_tokens_per_step": int,
     "replies": list,
 }
-_REPLY_KEYS = {"match": str, "tokens": list, "end": bool, "crash": dict}
+_REPLY_KEYS = {"match": str, "tokens": list, "end": bool, "crash": dict, "reacts": dict}
 _CRASH_KEYS = {"after": int, "signal": int, "times": int}
+_REACTION_KEYS = {"floor": float, "fall": float, "scale": float, "global": float, "local": float, "seed": int}
+
+_NEAR = 10
+"""Atoms that are near: SALT section 5.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,27 @@ class Crash:
 
 
 @dataclass(frozen=True, slots=True)
+class Reaction:
+    """How the atoms of a reply depend on those before them; see the module's docstring."""
+
+    floor: float
+    fall: float
+    scale: float
+    global_effect: float
+    local_effect: float
+    seed: int
+
+    def chance(self, right: Sequence[bool]) -> float:
+        """Return the probability that an atom is right behind atoms of which these are."""
+        share = sum(right) / len(right) if right else 0.0
+        near = right[-_NEAR:]
+        share_near = sum(near) / len(near) if near else 0.0
+        fallen = self.fall * math.exp(-max(0, len(right) - _NEAR) / self.scale)
+        chance = self.floor + fallen + self.global_effect * share + self.local_effect * share_near
+        return min(0.99, max(0.01, chance))
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What the model answers to a prompt that holds ``match``."""
 
@@ -107,6 +139,21 @@ class Reply:
     match: str | None = None
     end: bool = True
     crash: Crash | None = None
+    reaction: Reaction | None = None
+
+    def reacting(self, place: int, said: Sequence[str]) -> ScriptedToken:
+        """Return the token at a place of a reply that reacts, behind tokens with these texts."""
+        token = self.tokens[place]
+        if self.reaction is None or not token.alternatives:
+            return token
+        right = [text == one.text for text, one in zip(said, self.tokens[:place], strict=False) if one.alternatives]
+        chance = self.reaction.chance(right)
+        seen = hashlib.sha256(repr((self.reaction.seed, place, tuple(said))).encode()).digest()
+        wrong = token.alternatives[0][0]
+        texts = (token.text, wrong) if int.from_bytes(seen[:7], "big") / 2**56 < chance else (wrong, token.text)
+        logs = {token.text: math.log(chance), wrong: math.log1p(-chance)}
+        entropy = -sum(math.exp(log) * log for log in logs.values())
+        return ScriptedToken(texts[0], logs[texts[0]], entropy, ((texts[1], logs[texts[1]]),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +234,17 @@ def _reply(value: object, where: str) -> Reply:
         numbers = _table(table["crash"], _CRASH_KEYS, f"{where}, crash")
         crash = Crash(numbers.get("after", 0), numbers.get("signal", 11), numbers.get("times", 1))
     tokens = tuple(_token(token, f"{where}, token {index}") for index, token in enumerate(table.get("tokens", [])))
-    return Reply(tokens, table.get("match"), table.get("end", True), crash)
+    return Reply(tokens, table.get("match"), table.get("end", True), crash, _reaction(table.get("reacts"), where))
+
+
+def _reaction(value: object, where: str) -> Reaction | None:
+    if value is None:
+        return None
+    numbers = _table(value, _REACTION_KEYS, f"{where}, reacts")
+    missing = [name for name in _REACTION_KEYS if name not in numbers]
+    if missing or not numbers["scale"] > 0:
+        raise _ScriptError(f"{where}, reacts: {', '.join(missing) or 'scale'} must be given, the scale above 0")
+    return Reaction(*(numbers[name] for name in _REACTION_KEYS))
 
 
 def _token(value: object, where: str) -> ScriptedToken:

@@ -17,7 +17,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -75,6 +75,8 @@ class _Sequence:
     evaluated: int
     said: int = 0
     """The scripted token at the position that is settled next."""
+    ids: list[int] = field(default_factory=list)
+    """Tokens that are settled."""
 
 
 class ScriptedBackend:
@@ -307,6 +309,7 @@ class ScriptedBackend:
         reply, request = sequence.reply, sequence.request
         while reply.in_trunk:
             reply.skip_trunk(reply.decided + 1)
+            sequence.ids.append(reply.next_input[0])
         last, before = reply.next_input if reply.decided or reply.is_walking else (0, -1)
         sequence.said = before + 1
         scripted = self._script.replies[sequence.scripted]
@@ -314,11 +317,19 @@ class ScriptedBackend:
             return Outcome(reason="length")
         if request.layers and not reply.is_walking:
             outlet.reading(self._activations(sequence, last))
-        return reply.take(*self._row(self._scripted(sequence, sequence.said)))
+        outcome = reply.take(*self._row(self._scripted(sequence, sequence.said)))
+        if outcome.token is not None and outcome.token.id is not None:
+            sequence.ids.append(outcome.token.id)
+        return outcome
 
     def _scripted(self, sequence: _Sequence, place: int) -> ScriptedToken:
-        tokens = self._script.replies[sequence.scripted].tokens
-        return tokens[place] if place < len(tokens) else _END
+        scripted = self._script.replies[sequence.scripted]
+        if place >= len(scripted.tokens):
+            return _END
+        if scripted.reaction is None:
+            return scripted.tokens[place]
+        said = [self._vocabulary[number].decode("utf-8", "replace") for number in sequence.ids[:place]]
+        return scripted.reacting(place, said)
 
     def _row(self, scripted: ScriptedToken) -> tuple[Logits, Distribution]:
         """Return a scripted token's place as if it had been computed; log-probabilities stand for logits."""

@@ -134,8 +134,9 @@ def _task_sentences(task: TaskFindings, found: OutcomeFindings) -> Iterable[str]
     for contrast in found.contrasts:
         if contrast.adjusted:
             yield f"{task.task}: {_effect_sentence(contrast, found.outcome)}"
-    unadjusted = next(one for one in found.contrasts if one.treatment == "global" and not one.adjusted)
-    yield f"{task.task}: {_sides_sentence(unadjusted)}"
+    # Unadjusted, a symmetric effect looks lopsided where one direction changes more of the last ten atoms.
+    adjusted = next(one for one in found.contrasts if one.treatment == "global" and one.adjusted)
+    yield f"{task.task}: {_sides_sentence(adjusted)}"
     controlled = next(length for length in found.lengths if length.controlled)
     yield f"{task.task}: {_length_sentence(controlled)}"
 
@@ -148,10 +149,13 @@ def _effect_sentence(contrast: Contrast, outcome: Outcome) -> str:
         return f"effect of the {what}: undefined, {slope.value.reason}."
     clear = _excludes_zero(slope) and _is_small(contrast.p_clustered)
     says = "matters" if clear else "has no clear effect"
+    tested = f"p {p_text(contrast.p_clustered)}"
+    if contrast.p_clustered.reason is not None:
+        says, tested = "was not tested", contrast.p_clustered.reason
     return (
         f"the correctness of the {what} {says}: {_signed(slope.value.value)} {interval_text(slope.interval, 2)} in"
         f" {OUTCOME_NAMES[outcome]} from none to all right, with the {other} held fixed"
-        f" (p {p_text(contrast.p_clustered)}, {contrast.problems} problems)."
+        f" ({tested}, {contrast.problems} problems)."
     )
 
 
@@ -165,13 +169,13 @@ def _sides_sentence(contrast: Contrast) -> str:
         f" {_signed(sides.plus_per_unit.value.value)} {interval_text(sides.plus_per_unit.interval, 2)} per unit"
     )
     low, high = ratio.interval.low, ratio.interval.high
-    if low is not None and low > 1.0:
+    if low is not None and round(low, 6) > 1.0:  # an exact 1 is a rounding away from it
         says = f"an atom made wrong hurts {number(ratio.value.value, 1)} times as much as one made right helps"
-    elif high is not None and high < 1.0:
+    elif high is not None and round(high, 6) < 1.0:
         says = f"an atom made right helps more than one made wrong hurts, ratio {number(ratio.value.value, 1)}"
     else:
         says = "whether an atom made wrong hurts more than one made right helps cannot be told"
-    return f"{says} ({numbers}; {sides.targets} targets with both)."
+    return f"{says}, with the last ten atoms held fixed ({numbers}; {sides.targets} targets with both)."
 
 
 def _length_sentence(length: LengthResponse) -> str:

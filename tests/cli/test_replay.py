@@ -239,6 +239,27 @@ def test_an_edit_shows_what_the_model_writes_then_and_edits_form_one_study(
     assert len(target.read_text().splitlines()) == 1 + 6
 
 
+def test_an_edit_that_was_killed_leaves_nothing_half_done(
+    scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(scripted_model(TASK, limit=2, difficulty="medium", seconds_per_step=0.02), database)
+    edit = ["edit", "latest", f"{TASK}:1", "--db", str(database), "--display", "none"]
+    process = subprocess.Popen([sys.executable, "-m", "salt_tui", *edit, "--set", "1=AAA"])
+    written = (
+        "SELECT count(*) FROM token JOIN generation ON generation.id = generation WHERE role = 'branch' AND forced = 0"
+    )
+    while rows(database, written) < [(3,)]:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert run_command_line([*edit, "--set", "2=AAA"]) == 0
+    assert rows(database, "SELECT count(*) FROM generation WHERE stop_reason IS NULL") == [(0,)]
+    assert rows(database, "SELECT variant FROM intervention WHERE edits <> '[]'") == [("b1",)]
+    assert run_command_line(["db", "check", str(database)]) == 0
+
+
 def test_an_edit_can_start_from_a_branch_and_branches_form_a_tree(
     medium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

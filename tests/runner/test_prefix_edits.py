@@ -119,6 +119,14 @@ def test_tokens_that_hold_half_a_character_are_taken_whole():
     assert made.through({0: "ü"}).text == "ü ".encode()
 
 
+def test_white_space_behind_the_last_atom_is_kept_where_it_is_a_token_of_its_own():
+    assert editor("GAC TT\n****").through({1: "TTA"}).text == b"GAC TTA\n"
+    assert not editor("GAC TT\n****").through({1: "TTA"}).edited[-1]
+    assert editor("GAC TT").through({1: "TTA"}).text == b"GAC TTA"
+    merged = StoredTokens((1000, 1001, 1002), (b"GAC", b" TT", b"\n****"))
+    assert editor("GAC TT\n****", merged).through({1: "TTA"}).text == b"GAC TTA"
+
+
 def test_sentencepiece_puts_no_second_space():
     for text in (b"GAC", b" GAC", b"-1", b"\nGAC"):
         ids = exact_tokens(text, spaced, VOCABULARY)

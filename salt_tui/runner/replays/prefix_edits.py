@@ -118,7 +118,10 @@ class PrefixEditor:
         return self._forced(self._overlap[target].start, edits)
 
     def through(self, edits: Mapping[int, str]) -> ForcedPrefix:
-        """Return the tokens up to the end of the last exchanged atom; the model goes on from there."""
+        """Return the tokens up to the end of the last exchanged atom; the model goes on from there.
+
+        White space that stands behind it as a token of its own comes too: without it the model may go on with the atom.
+        """
         if not edits:
             raise ValueError("nothing is exchanged")
         return self._forced(None, edits)
@@ -154,11 +157,16 @@ class PrefixEditor:
             ids.extend(new)
             edited.extend([True] * len(new))
             done = region.stop
-        last = done if end is None else end
+        last = self._behind_separator(done) if end is None else end
         ids.extend(self._tokens.ids[done:last])
         edited.extend([False] * (last - done))
         text = b"".join(self._vocabulary[token] for token in ids)
         return ForcedPrefix(tuple(ids), tuple(edited), len(ids) if kept is None else kept, text)
+
+    def _behind_separator(self, number: int) -> int:
+        """Return the number of the token behind one that is white space; the same where it is something else."""
+        pieces = self._tokens.pieces
+        return number + (number < len(pieces) and pieces[number].isspace())
 
     def _regions(self, edits: Mapping[int, str]) -> list[tuple[range, list[int]]]:
         """Group the edits by the tokens that they replace; atoms that share a token are exchanged together."""
