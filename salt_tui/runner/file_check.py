@@ -9,6 +9,7 @@ from salt_tui.runner.difference import Difference
 from salt_tui.runner.plan import Environment, RunPlan, content_hash
 from salt_tui.runner.rescoring import rescored, score_differences
 from salt_tui.runner.studies.plan import StudyPlan
+from salt_tui.runner.study_check import check_signals_of_run, check_study
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import RunRecord, StudyRecord, Work
@@ -52,6 +53,7 @@ def check_file(queries: Queries, checked: Checked, progress: Callable[[Work], No
             continue
         for generation in generations:
             yield from _check_generation(queries, work, generation, checked)
+        yield from _check_sayings(queries, work)
 
 
 def _check_record(queries: Queries, work: Work) -> Iterator[Difference]:
@@ -96,6 +98,22 @@ def _check_generation(queries: Queries, work: Work, generation: int, checked: Ch
     except Exception as error:
         # A task reads a text of somebody else's here; whatever it raises is about that text.
         yield Difference(work, name, "scoring", None, f"{type(error).__name__}: {error}")
+
+
+def _check_sayings(queries: Queries, work: Work) -> Iterator[Difference]:
+    """Yield what is said about answers otherwise than it follows from what is stored."""
+    try:
+        if work.study is None:
+            yield from check_signals_of_run(queries, work)
+            return
+        study = queries.study_record(work)
+        if study.state == "finished":
+            yield from check_study(queries, study)
+    except StoreError as error:
+        yield Difference(work, None, "what is said about answers", None, str(error))
+    except Exception as error:
+        # As with scoring: a value of somebody else's that no program of ours writes.
+        yield Difference(work, None, "what is said about answers", None, f"{type(error).__name__}: {error}")
 
 
 def answer_name(stored: StoredReply) -> str:

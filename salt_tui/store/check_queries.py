@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from salt_tui.store import migrations
@@ -17,12 +19,55 @@ from salt_tui.store.records import Work
 from salt_tui.store.results import StoredReply
 from salt_tui.store.rows import PROBLEM_FIELDS, TOKEN_COLUMNS, UNIT_COLUMNS, problem_record, token_record, unit_record
 from salt_tui.store.stored_values import UNREADABLE
+from salt_tui.visible_text import visible
 
 _LISTED = 100
 """Faults of the file's structure that are named; SQLite's own check stops at as many."""
 _END_OF_PROMPT = 16
 """Last tokens of a prompt that are looked at: they hold what the model was made to begin with."""
 _PROBLEM_COLUMNS = ", ".join(f"problem.{name}" for name in PROBLEM_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """What is known of a stored activation without its numbers; `width` is how many there are."""
+
+    generation: int
+    kind: str
+    index: int
+    layer: int
+    positions: str
+    width: int
+    is_finite: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutcome:
+    """The outcome of an edit as it is stored, and as the branch's own atom at the target says."""
+
+    answer: int
+    variant: str
+    target: int
+    outcome: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChoice:
+    """What is stored of the letters of a choice.
+
+    Attributes:
+        task, position: of the problem.
+        letter: that was answered.
+        letters: probability of each among the letters; empty where none is possible.
+        probabilities: ``choice_probability`` of the answer's units, by kind.
+    """
+
+    task: str
+    position: int
+    letter: str
+    letters: dict[str, float]
+    probabilities: dict[str, float | None]
 
 
 class CheckQueries(Reader):
@@ -87,6 +132,111 @@ class CheckQueries(Reader):
             (work.run, work.study),
         )
         return [row[0] for row in rows]
+
+    def answer_places(self, run: int) -> list[tuple[int, str, int]]:
+        """Return generation, task and position of every answer of a run."""
+        rows = self._rows(
+            "SELECT generation.id, task, position FROM problem"
+            " JOIN generation ON generation.problem = problem.id AND study IS NULL WHERE problem.run = ?",
+            (run,),
+        )
+        return [(generation, visible(task), position) for generation, task, position in rows]
+
+    def count_signals(self, work: Work) -> dict[tuple[str, str], int]:
+        """Return how many rows a run or study itself has of each signal, by name and kind."""
+        rows = self._rows(
+            "SELECT name, kind, count(*) FROM signal WHERE run = ? AND study IS ? GROUP BY name, kind",
+            (work.run, work.study),
+        )
+        return {(name, kind): count for name, kind, count in rows}
+
+    def signals_about(
+        self, study: Work, generation: int
+    ) -> dict[tuple[str, int, str], tuple[float | None, str | None]]:
+        """Return value and reason of everything that a study says about an answer, by kind, index and name."""
+        rows = self._rows(
+            'SELECT kind, "index", name, value, reason FROM signal WHERE generation = ? AND study = ?',
+            (generation, study.study),
+        )
+        return {(kind, index, name): (value, reason) for kind, index, name, value, reason in rows}
+
+    def usual_width(self, study: Work) -> int:
+        """Return how many numbers most vectors of a study have; 0 without vectors."""
+        rows = self._rows(
+            "SELECT length(vector) / 2 FROM activation WHERE study = ? GROUP BY 1"
+            " ORDER BY count(*) DESC, 1 DESC LIMIT 1",
+            (study.study,),
+        )
+        return int(rows[0][0]) if rows else 0
+
+    def stored_vectors(self, study: Work) -> Iterator[StoredVector]:
+        """Read the activations of a study, those of an answer together, one at a time."""
+        import numpy as np
+
+        _, rows = self._stream(
+            'SELECT generation, kind, "index", layer, positions, scale, vector FROM activation WHERE study = ?'
+            ' ORDER BY generation, kind, "index", layer, positions',
+            (study.study,),
+        )
+        for generation, kind, index, layer, positions, scale, vector in rows:
+            values = np.frombuffer(vector[: len(vector) // 2 * 2], dtype="<f2")
+            finite = bool(np.isfinite(values).all()) and isfinite(scale)
+            yield StoredVector(generation, kind, index, layer, positions, len(values), finite)
+
+    def units_with_tokens(self, generation: int) -> list[tuple[str, int]]:
+        """Return kind and index of the units of a generation that stand on tokens."""
+        rows = self._rows(
+            'SELECT kind, "index" FROM unit WHERE generation = ? AND token_end > token_start', (generation,)
+        )
+        return [(kind, index) for kind, index in rows]
+
+    def units_without_vectors(self, study: Work) -> list[tuple[int, str, int]]:
+        """Return the units that an answer lacks in a study which has other vectors of it and of that kind.
+
+        Of an answer that was scored again, vectors of units that are others now were deleted.
+        """
+        rows = self._rows(
+            "WITH held AS (SELECT DISTINCT generation, kind FROM activation WHERE study = ?)"
+            ' SELECT unit.generation, unit.kind, unit."index" FROM held'
+            " JOIN generation ON generation.id = held.generation AND revision = 0"
+            " JOIN unit ON unit.generation = held.generation AND unit.kind = held.kind"
+            " WHERE token_end > token_start AND NOT EXISTS (SELECT 1 FROM activation WHERE study = ?"
+            " AND activation.generation = unit.generation AND activation.kind = unit.kind"
+            ' AND activation."index" = unit."index") ORDER BY 1, 2, 3',
+            (study.study, study.study),
+        )
+        return [(generation, kind, index) for generation, kind, index in rows]
+
+    def stored_outcomes(self, study: Work) -> Iterator[StoredOutcome]:
+        """Read the outcomes of a study's edits, where there is one, beside the atom at the target of each branch."""
+        _, rows = self._stream(
+            "SELECT answer, variant, target, outcome, coalesce(unit.status = 'correct', 0) FROM intervention"
+            " LEFT JOIN unit ON unit.generation = intervention.generation AND unit.kind = 'atom'"
+            ' AND unit."index" = target WHERE study = ? AND outcome IS NOT NULL ORDER BY intervention.generation',
+            (study.study,),
+        )
+        for row in rows:
+            yield StoredOutcome(*row)
+
+    def stored_choices(self, run: int) -> Iterator[StoredChoice]:
+        """Read what is stored of the letters of each choice that a run asked for, one answer at a time."""
+        _, rows = self._stream(
+            "SELECT task, position, trim(CAST(reply AS TEXT)), json_group_array(json_array(kind, name, value))"
+            " FROM problem JOIN generation ON generation.problem = problem.id AND generation.study IS NULL"
+            " JOIN signal ON signal.generation = generation.id AND signal.run = problem.run AND signal.study IS NULL"
+            " WHERE problem.run = ? AND answer_kind = 'choice' AND stop_reason IS NOT NULL"
+            " AND name GLOB 'choice_*' GROUP BY generation.id ORDER BY generation.id",
+            (run,),
+        )
+        for task, position, letter, text in rows:
+            said = self._place(f"answer {position + 1} of {visible(task)}").json_list("signals", text)
+            letters = {
+                name.removeprefix("choice_"): value
+                for kind, name, value in said
+                if kind == "token" and len(name) == len("choice_A") and value is not None
+            }
+            given = {kind: value for kind, name, value in said if name == "choice_probability"}
+            yield StoredChoice(visible(task), position, letter, letters, given)
 
     def stored_reply(self, generation: int) -> StoredReply:
         """Return a finished generation with all its rows.

@@ -28,11 +28,11 @@ from salt_tui.store.rows import (
     token_row,
     unit_row,
 )
+from salt_tui.store.schema import VOID_UNIT
 from salt_tui.store.stored_values import Place
 from salt_tui.store.writer import Writer, now_text
 
 INSERT_TOKEN = f"INSERT INTO token (generation, {TOKEN_COLUMNS}) VALUES (?{', ?' * len(TOKEN_COLUMNS.split(','))})"
-_OTHER_UNIT = "the answer was scored again and has another unit here"
 INSERT_UNIT = f"INSERT INTO unit (generation, {UNIT_COLUMNS}) VALUES (?{', ?' * len(UNIT_COLUMNS.split(','))})"
 
 
@@ -254,7 +254,7 @@ class GenerationWriter(Writer):
             for kind, index in score.other_units:
                 connection.execute(
                     'UPDATE signal SET value = NULL, reason = ? WHERE generation = ? AND kind = ? AND "index" = ?',
-                    (_OTHER_UNIT, generation, kind, index),
+                    (VOID_UNIT, generation, kind, index),
                 )
                 connection.execute(
                     'DELETE FROM activation WHERE generation = ? AND kind = ? AND "index" = ?',

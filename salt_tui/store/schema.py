@@ -42,6 +42,9 @@ ENTROPY_BOUND = "entropy_lower_bound"
 COMPUTED_SIGNALS: tuple[str, ...] = (*TOKEN_SIGNALS, ENTROPY_BOUND)
 """No signal of another origin may be called so."""
 
+VOID_UNIT = "the answer was scored again and has another unit here"
+"""The reason of a signal that lost its value because the unit it was about is another one now."""
+
 UNIT_STATUSES: tuple[str, ...] = ("correct", "wrong", "missing", "redundant", "abstained")
 STATUS_CODE = f"CASE status {' '.join(f'WHEN {name!r} THEN {code}' for code, name in enumerate(UNIT_STATUSES))} END"
 """SQL: the place of a unit's status in `UNIT_STATUSES`."""
