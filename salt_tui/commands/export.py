@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
@@ -13,6 +12,7 @@ from salt_tui.exports.formats import EXPORT_FORMATS, ExportOptions
 from salt_tui.paths import database_path
 from salt_tui.similar_names import did_you_mean
 from salt_tui.store.errors import StoreError
+from salt_tui.store.placing import scratch_folder
 from salt_tui.store.queries import open_queries
 from salt_tui.visible_text import visible
 
@@ -35,12 +35,17 @@ def export_to(
     if target == STDOUT:
         suffix = _format_for_stdout(format_name or "csv")
         # Whole before its first byte is written: a reader of the pipe never gets half a table.
-        with tempfile.TemporaryDirectory(prefix="salt-tui-") as folder:
-            file = Path(folder) / f"export{suffix}"
+        with scratch_folder() as folder:
+            file = folder / f"export{suffix}"
             export_work(path, work, file, options=options)
-            with file.open("rb") as whole:
-                shutil.copyfileobj(whole, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+            if sys.stdout.isatty():
+                # As text, so that nothing in it acts on the terminal.
+                with file.open(encoding="utf-8", newline="") as text:
+                    shutil.copyfileobj(text, sys.stdout)
+            else:
+                with file.open("rb") as whole:
+                    shutil.copyfileobj(whole, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
         return DONE
     if format_name is not None:
         raise StoreError("--format is for -o -: the name of a file says its format")

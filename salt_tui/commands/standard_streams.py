@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import TextIO
@@ -14,12 +15,23 @@ from salt_tui.commands.failures import DONE, report_failure
 
 _ESCAPE = "salt-tui-escape"
 
+_ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Control characters but tab and line feed, and what has no width or turns text."""
+
 
 class OutputStream(io.TextIOWrapper):
-    """A stdout whose errors say that they are its own."""
+    r"""A stdout whose errors say that they are its own, and through which no data acts on a terminal.
+
+    What a file holds is printed as it is into files and pipes.  On a terminal, signs that would move the cursor, change
+    colours, or hide or turn text are spelled ``\uXXXX``, so that JSON stays JSON.
+    """
 
     def write(self, text: str, /) -> int:
         """Write; raises `OSError` with a file name."""
+        if self.isatty():
+            text = _ACTING.sub(_spelled, text)
         try:
             return super().write(text)
         except OSError as error:
@@ -46,6 +58,11 @@ class TalkStream(io.TextIOWrapper):
         """Flush what can be flushed."""
         with suppress(OSError):
             super().flush()
+
+
+def styled_output() -> TextIO:
+    """Return a stdout for lines that the program itself colours."""
+    return sys.__stdout__ or sys.stdout if isinstance(sys.stdout, OutputStream) else sys.stdout
 
 
 def prepare_streams() -> None:
@@ -92,6 +109,10 @@ def _stream(kind: type[io.TextIOWrapper], former: TextIO | None, descriptor: int
         line_buffering=former.line_buffering,
         write_through=former.write_through,
     )
+
+
+def _spelled(found: re.Match[str]) -> str:
+    return json.dumps(found.group())[1:-1]
 
 
 def _named(error: OSError) -> OSError:

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from salt_tui.commands.computing import Display, NoDisplay, compute, display_named
 from salt_tui.commands.failures import DONE
+from salt_tui.commands.standard_streams import styled_output
 from salt_tui.display.rich_display import answer_rows, legend
 from salt_tui.display.run_view import RunView
 from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice, confidence_view
@@ -139,7 +140,7 @@ class _Followed:
 
 def _print_map(view: RunView) -> None:
     width = _columns()
-    console = Console(width=width, markup=False, highlight=False, emoji=False)
+    console = Console(file=styled_output(), width=width, markup=False, highlight=False, emoji=False)
     console.print(legend(width))
     shown: Counter[str] = Counter()
     for answer in view.answers.values():

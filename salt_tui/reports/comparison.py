@@ -13,7 +13,7 @@ from salt_tui.measure.header import RunHeader
 from salt_tui.measure.two_runs import ComparedRuns
 from salt_tui.reports.cells import interval_notes
 from salt_tui.reports.json_report import ends, header_data
-from salt_tui.reports.text_tables import TextTable, interval_text, latex, number, value_text
+from salt_tui.reports.text_tables import TextTable, interval_text, latex, markdown, number, value_text
 from salt_tui.reports.wrapping import wrapped
 from salt_tui.visible_text import visible
 from scoring.metrics import METRICS
@@ -65,16 +65,16 @@ def write_markdown(comparison: Comparison, width: int) -> Iterator[str]:
     """Yield sentences and tables as Markdown."""
     for pair in comparison.pairs:
         first, *others = head_lines(pair)
-        yield f"## {first}"
+        yield f"## {markdown(first)}"
         for line in others:
-            yield from ("", line)
+            yield from ("", markdown(line))
         yield ""
-        yield from (f"- {sentence}" for sentence in sentences(pair))
+        yield from (f"- {markdown(sentence)}" for sentence in sentences(pair))
         for table in tables(pair):
             yield ""
             yield from table.as_markdown()
         yield ""
-    yield from (f"- {line}" for line in [*_cell_lines(comparison.cells), _LEGEND])
+    yield from (f"- {markdown(line)}" for line in [*_cell_lines(comparison.cells), _LEGEND])
 
 
 def write_latex(comparison: Comparison, width: int) -> Iterator[str]:

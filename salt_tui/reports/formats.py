@@ -15,7 +15,7 @@ from salt_tui.reports.json_report import report_data, row_record
 from salt_tui.reports.question_tables import question_tables
 from salt_tui.reports.row_tables import row_tables
 from salt_tui.reports.summary import left_out_notes, warnings
-from salt_tui.reports.text_tables import BEST, PARTIAL, TextTable, latex
+from salt_tui.reports.text_tables import BEST, PARTIAL, TextTable, latex, markdown
 from salt_tui.reports.wrapping import wrapped
 
 _LABEL = 13
@@ -48,19 +48,19 @@ def write_table(report: FullReport, width: int) -> Iterator[str]:
 def write_markdown(report: FullReport, width: int) -> Iterator[str]:
     """Yield sentences and tables as Markdown."""
     first, *others = title_lines(report.summary)
-    yield f"## {first}"
+    yield f"## {markdown(first)}"
     for line in others:
-        yield from ("", line)
+        yield from ("", markdown(line))
     if report.selection.usual:
         yield ""
         for label, sentence in sentences(report):
-            yield f"- **{label}.** {sentence}"
+            yield f"- **{label}.** {markdown(sentence)}"
     tables = _tables(report)
     for table in tables:
         yield ""
         yield from table.as_markdown()
     yield ""
-    yield from (f"- {note}" for note in [*legend(tables), *_notes(report)])
+    yield from (f"- {markdown(note)}" for note in [*legend(tables), *_notes(report)])
 
 
 def write_latex(report: FullReport, width: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ PARTIAL = "*"
 WIDEST = 160
 """Columns beyond which lines are not made longer: nobody follows a line that far."""
 
+_MARKDOWN = re.compile(r"\\(?=[^\w\s])|<(?=[A-Za-z/!?])|(?<=\])\(|`")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "_": r"\_",
@@ -79,13 +81,13 @@ class TextTable:
     def as_markdown(self) -> Iterable[str]:
         """Yield the lines; a bar in a cell is escaped."""
         if self.title:
-            yield from (f"### {self.title}", "")
+            yield from (f"### {markdown(self.title)}", "")
         aligned = [":---" if number < self.left else "---:" for number in range(len(self.heads))]
         for cells in (self.heads, aligned, *self.rows):
-            escaped = [cell.strip().replace("|", "\\|") for cell in cells]
+            escaped = [markdown(cell.strip()).replace("|", "\\|") for cell in cells]
             yield f"| {' | '.join(escaped)} |"
         for note in self.notes:
-            yield from ("", note)
+            yield from ("", markdown(note))
 
     def as_latex(self) -> Iterable[str]:
         r"""Yield a ``table`` for LaTeX with the package ``booktabs``; the notes become its caption."""
@@ -96,6 +98,14 @@ class TextTable:
         yield r"\midrule"
         yield from map(_latex_row, self.rows)
         yield from (r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex(caption)}.}}", r"\end{table}")
+
+
+def markdown(text: str) -> str:
+    """Return a text in which Markdown reads no HTML, no link or picture and no code.
+
+    Names and texts are other people's.  Signs that only change how a text looks stay as they are.
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", text)
 
 
 def latex(text: str) -> str:

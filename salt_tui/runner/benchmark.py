@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +25,7 @@ from salt_tui.runner.opened_model import answer_jobs, context_options, load_mode
 from salt_tui.runner.plan import RunPlan, SamplingPlan, TaskPlan, canonical_json
 from salt_tui.runner.prompting import EncodedProblem, answer_limit, encode_problems, needed_context
 from salt_tui.runner.request import EngineOptions
+from salt_tui.store.placing import scratch_folder
 from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, Work
 from salt_tui.store.store import Store, open_store
 from salt_tui.usage_error import UsageError
@@ -90,7 +90,8 @@ class Benchmark:
         if not engine_kind(resolved.engine).computes:
             raise UsageError(f"{resolved.name} is a script: it computes nothing that could be timed")
         self._options = options
-        self._folder = tempfile.TemporaryDirectory(prefix="salt-tui-bench-")
+        self._scratch = ExitStack()
+        self._folder = self._scratch.enter_context(scratch_folder())
         self._resolved = resolved
         self._runs = 0
         self.engine = _BenchmarkProcess(LLAMA_COMMAND, log_path)
@@ -157,7 +158,7 @@ class Benchmark:
         display: Display,
     ) -> float:
         self._runs += 1
-        with open_store(Path(self._folder.name) / f"{self._runs}.db") as store:
+        with open_store(self._folder / f"{self._runs}.db") as store:
             ready = self._ready(store, problems, prompts, max_tokens, width, context)
             with display() as emit:
                 tasks = (TaskProgress(TASK, 0, len(problems)),)
@@ -204,7 +205,7 @@ class Benchmark:
     def close(self) -> None:
         """End the child and delete what was stored."""
         self.engine.close()
-        self._folder.cleanup()
+        self._scratch.close()
 
     def __enter__(self) -> Self:
         """Return itself."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import stat
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,8 @@ Standing = Literal["absent", "empty", "file", "folder", "special"]
 """What is at a path: nothing, an empty regular file, another regular file, a folder, or a device, pipe or socket."""
 
 _BESIDE_A_DATABASE = ("-journal", "-wal", "-shm")
+_SCRATCH = "salt-tui-scratch-"
+"""Beginning of the name of a folder for files that nobody keeps."""
 _UNFINISHED = (".salt-tui-", ".new")
 """Beginning and end of the name of a file that is being written."""
 
@@ -94,6 +98,35 @@ def remove_unfinished(folder: Path) -> None:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     _remove(place)
+            finally:
+                os.close(descriptor)
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Give an empty folder among the system's temporary files that is gone after the block.
+
+    Those of one's own that killed programs left are removed first: a living one holds a lock on its folder.
+    """
+    for left in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(descriptor).st_uid == os.getuid():
+                    shutil.rmtree(left)
+            finally:
+                os.close(descriptor)
+    while True:
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True) as name:
+            descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                with contextlib.suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                # Between making and locking it, another program may have taken it for one that was left.
+                if os.path.isdir(name):
+                    yield Path(name)
+                    return
             finally:
                 os.close(descriptor)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from salt_tui.cli import run_command_line
 from salt_tui.store.schema import TABLES
+from tests.cli.every_command import MAKE_A_FILE, READING, WRITING, command_lines, commands_with_a_database
 from tests.conftest import ScriptedModel
 
 pytestmark = pytest.mark.process
@@ -34,29 +35,7 @@ HOSTILE = {
     "REAL": ("9e999", "-9e999", "-1.5", "1e308", "1e-320"),
     "BLOB": ("x''", "x'ff'", "zeroblob(100000)"),
 }
-COMMANDS = (
-    ["runs"],
-    ["runs", "--json"],
-    ["report", "1", "--draws", "0"],
-    ["report", "1", "--draws", "0", "--format", "json"],
-    ["report", "1", "--draws", "0", "--format", "md"],
-    ["report", "1", "--draws", "0", "--format", "csv"],
-    ["report", "1", "--draws", "0", "--format", "latex"],
-    ["report", "1.1"],
-    ["show", "1", "dna_translation:1"],
-    ["show", "1", "dna_translation:1", "--json"],
-    ["show", "1.1", "dna_translation:1"],
-    ["compare", "1", "2"],
-    ["compare", "1", "2", "--format", "json"],
-    ["export", "1", "-o", "{folder}/out.csv", "--force"],
-    ["export", "1", "-o", "{folder}/out.jsonl", "--force"],
-    ["export", "1", "-o", "{folder}/out.db", "--force"],
-    ["export", "1.1", "-o", "{folder}/out.csv", "--force"],
-    ["export", "1.1", "-o", "{folder}/out.jsonl", "--force"],
-    ["db", "rescore", "1"],
-    ["resume", "1", "--display", "none"],
-    ["db", "delete", "2", "--yes"],
-)
+COMMANDS = (*command_lines(READING), *command_lines(WRITING))
 
 
 def columns() -> list[tuple[str, str, str]]:
@@ -130,7 +109,9 @@ def check_case(original: Path, folder: Path, case: tuple[str, str, str], command
         connection.commit()
     finally:
         connection.close()
-    words = [word.format(folder=folder) for word in command]
+    (folder / "scores.csv").write_text("generation,index,score\n1,0,0.5\n")
+    model = original.parent / "model.scripted.json"
+    words = [word.format(folder=folder, answer="dna_translation:1", model=model) for word in command]
     words = words if words[:2] == ["db", "check"] else [*words, "--db", str(database)]
     capsys.readouterr()
     code = run_command_line(words)
@@ -143,6 +124,10 @@ def check_case(original: Path, folder: Path, case: tuple[str, str, str], command
         assert "NaN" not in captured.out, said
     if code:
         assert code in (1, 2), said
+
+
+def test_every_command_is_tried():
+    assert {*READING, *WRITING, *MAKE_A_FILE} == set(commands_with_a_database())
 
 
 CHECK = ["db", "check", "{folder}/y.db"]
