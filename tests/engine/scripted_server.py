@@ -103,7 +103,6 @@ class ScriptedServer:
         listed: Answer | None = None,
     ) -> None:
         self.asked: list[Asked] = []
-        self.at_once = self.most_at_once = 0
         lock = threading.Lock()
         outer = self
 
@@ -129,13 +128,7 @@ class ScriptedServer:
                     number = len(outer.asked)
                     if not is_probe:
                         outer.asked.append(request)
-                    outer.at_once += 1
-                    outer.most_at_once = max(outer.most_at_once, outer.at_once)
-                try:
-                    self._send(probe(request) if probe is not None and is_probe else behave(request, number))
-                finally:
-                    with lock:
-                        outer.at_once -= 1
+                self._send(probe(request) if probe is not None and is_probe else behave(request, number))
 
             def _send(self, answer: Answer) -> None:
                 self.send_response(answer.status)

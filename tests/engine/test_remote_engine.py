@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -171,13 +172,26 @@ def test_nobody_looks_for_a_password_where_no_key_is_named(tmp_path, monkeypatch
 
 
 def test_as_many_requests_at_once_as_the_width_allows() -> None:
-    with ScriptedServer(lambda asked, number: Answer([0.03, *said("2").parts])) as server:
+    """Four have to come before one is answered, and while four wait there is no fifth."""
+    begun: list[int] = []
+
+    def look() -> None:
+        time.sleep(0.05)
+        begun.append(len(server.asked))
+
+    four = threading.Barrier(4, look, timeout=10)
+
+    def behave(asked: Asked, number: int) -> Answer:
+        four.wait()
+        return said("2")
+
+    with ScriptedServer(behave) as server:
         backend, _ = load(server)
-        outlet = compute(backend, *(generate(key) for key in range(1, 10)))
-        assert server.most_at_once == 4
-        assert len(outlet.of_kind(SequenceEnded)) == 9
+        outlet = compute(backend, *(generate(key) for key in range(1, 9)))
         with pytest.raises(ContextError, match="at most 64"):
             backend.open_context(ContextOptions(68, None, 512, 512, None, "auto", "f16", "f16"))
+    assert len(outlet.of_kind(SequenceEnded)) == 8
+    assert begun == [4, 8]
 
 
 # --- what is made of answers ------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from salt_tui.store.queries import open_queries
 from salt_tui.store.records import SignalRecord, TokenRecord, UnitRecord, Work
 from salt_tui.store.schema import TOKEN_SIGNALS
 from salt_tui.store.store import StoreError
-from salt_tui.store.token_signals import TOO_FEW_ALTERNATIVES, _reduce
+from salt_tui.store.token_signals import TOO_FEW_ALTERNATIVES, _reduce, entropy_lower_bound
 from scoring.signals import SIGNALS
 from tests.store.conftest import NO_CONFIDENCE, make_end
 
@@ -124,3 +124,35 @@ def test_units_may_overlap_and_come_in_any_order(tokens, spans):
     for name, reduce in (("min_probability", min), ("mean_rank", lambda members: math.fsum(members) / len(members))):
         expected = [reduce([value for value, said in tokens[start:end] if said]) for start, end in spans]
         assert _reduce(name, values, spoken, places) == pytest.approx(expected)
+
+
+@given(
+    st.lists(st.floats(0.01, 5.0), min_size=2, max_size=40),
+    st.integers(0, 20),
+    st.integers(0, 39),
+    st.booleans(),
+)
+def test_the_bound_is_below_the_entropy_whatever_is_listed(
+    weights: list[float], listed: int, chosen: int, whole: bool
+) -> None:
+    """Also when a list lacks tokens of equal text, which is said by ``whole``."""
+    chances = sorted((weight / math.fsum(weights) for weight in weights), reverse=True)
+    entropy = -math.fsum(chance * math.log(chance) for chance in chances)
+    top, rest = chances[:listed], chances[listed:]
+    if not whole:
+        top = top[::2]
+    outside = rest[chosen % len(rest)] if rest and whole else None
+    logs = [math.log(chance) for chance in top]
+    bound = entropy_lower_bound(logs, None if outside is None else math.log(outside), whole=whole)
+    assert bound <= entropy + 1e-9
+    if listed >= len(chances) and whole:
+        assert bound == pytest.approx(entropy, abs=1e-9)
+
+
+def test_the_bound_by_hand() -> None:
+    """Halves and quarters: .5 and .25 listed, .25 left, in parts of at most .25: ln 2/2 + ln 4/4 + ln 4/4."""
+    assert entropy_lower_bound([math.log(0.5), math.log(0.25)], None, whole=True) == pytest.approx(1.5 * math.log(2))
+    # A chosen token of .01 outside the list is known too; .24 are left.
+    more = entropy_lower_bound([math.log(0.5), math.log(0.25)], math.log(0.01), whole=True)
+    assert more == pytest.approx(math.log(2) - 0.01 * math.log(0.01) - 0.24 * math.log(0.24))
+    assert entropy_lower_bound([], None, whole=True) == 0.0
