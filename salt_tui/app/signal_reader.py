@@ -1,4 +1,8 @@
-"""Signals of a stored run read beside the screen: which there are, and the values of those that are looked at."""
+"""Signals of a stored run read beside the screen: which there are, and the values of those that are looked at.
+
+On the map more is surer, or a registry says otherwise.  A signal from elsewhere whose lower values are surer is no
+entry of a registry: the map has its negative, with a minus before its name.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,9 @@ from numpy.typing import NDArray
 from salt_tui.app.answer_cells import KINDS
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import SignalKind, SignalRecord
+
+NEGATIVE = "−"
+"""Before the name of a signal: its negative."""
 
 _MAP_KINDS: tuple[SignalKind, ...] = ("atom", "line")
 """As `KINDS`."""
@@ -96,15 +103,17 @@ class SignalReader:
 def _names(queries: Queries, run: int) -> SignalNames:
     known = [signal for signal in queries.signal_names(run) if not set(KINDS).isdisjoint(signal.kinds)]
     fixed = frozenset(signal.shown for signal in known if signal.is_of_tokens)
-    return SignalNames(tuple(signal.shown for signal in known), fixed)
+    names = (f"{NEGATIVE if signal.lower_is_confident else ''}{signal.shown}" for signal in known)
+    return SignalNames(tuple(names), fixed)
 
 
 def _values(queries: Queries, run: int, name: str) -> SignalValues:
     values: dict[tuple[int, str], NDArray[np.float64]] = {}
     for kind in _MAP_KINDS:
-        rows = queries.signals(run, name, kind)
+        rows = queries.signals(run, name.removeprefix(NEGATIVE), kind)
         for generation, group in groupby(rows, key=lambda row: row.generation):
-            values[generation, kind] = _column(list(group))
+            column = _column(list(group))
+            values[generation, kind] = -column if name.startswith(NEGATIVE) else column
     return SignalValues(name, values)
 
 

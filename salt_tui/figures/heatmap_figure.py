@@ -95,7 +95,7 @@ def _cells(columns: UnitColumns, task: str, function: str) -> _Task | None:
 
 def _steps(columns: UnitColumns, function: str) -> NDArray[np.int64]:
     """Return the strength of every unit, 0 to 4, −1 without a confidence."""
-    entry = confidence_entry(function)
+    entry = confidence_entry(function, columns.lower_is_confident)
     values = entry.oriented(columns.confidences[function])
     known = ~np.isnan(values)
     steps = np.full(values.size, -1, dtype=np.int64)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from salt_tui.store.errors import StoreFailure
 from salt_tui.store.generation_writer import INSERT_TOKEN, INSERT_UNIT, stored_faults
-from salt_tui.store.records import FinishedAnswer, ModelRecord, RunRecord
-from salt_tui.store.rows import PROBLEM_FIELDS, end_row, problem_row, token_row, unit_row
+from salt_tui.store.records import FinishedAnswer, ModelRecord, RunRecord, Work
+from salt_tui.store.rows import PROBLEM_FIELDS, end_row, problem_row, signal_row, token_row, unit_row
+from salt_tui.store.signal_writer import INTO_SIGNAL
 from salt_tui.store.work_writer import WorkWriter
 from salt_tui.store.writer import now_text
 
@@ -44,6 +46,8 @@ class FinishedRunWriter(WorkWriter):
                 ).fetchone()[0]
                 connection.executemany(INSERT_TOKEN, [token_row(generation, token) for token in answer.tokens])
                 connection.executemany(INSERT_UNIT, [unit_row(generation, unit) for unit in answer.units])
+                signals = [signal_row(Work(number), replace(one, generation=generation)) for one in answer.signals]
+                connection.executemany(f"INSERT {INTO_SIGNAL}", signals)
                 faults = stored_faults(connection, generation)
                 if faults:
                     raise StoreFailure(

@@ -287,6 +287,7 @@ class FinishedAnswer:
         revision: how often units were withdrawn while it was read.
         tokens: all of them; empty where none are known.
         units: all of them, the missing ones too.
+        signals: what came with it about its tokens and units; their generation is filled in.
     """
 
     problem: ProblemRecord
@@ -294,6 +295,7 @@ class FinishedAnswer:
     revision: int
     tokens: tuple[TokenRecord, ...]
     units: tuple[UnitRecord, ...]
+    signals: tuple[SignalRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

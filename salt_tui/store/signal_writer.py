@@ -12,10 +12,8 @@ from salt_tui.store.schema import COMPUTED_SIGNALS, CONFIDENCE_COLUMNS
 from salt_tui.store.writer import Writer, now_text
 
 # A study that was interrupted while these were written says them again.
-_INTO_SIGNAL = (
-    'INTO signal (run, study, generation, kind, "index", name, value, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
-)
-_REPLACE_SIGNAL = f"INSERT OR REPLACE {_INTO_SIGNAL}"
+INTO_SIGNAL = 'INTO signal (run, study, generation, kind, "index", name, value, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
+_REPLACE_SIGNAL = f"INSERT OR REPLACE {INTO_SIGNAL}"
 _INSERT_ACTIVATION = (
     'INSERT OR REPLACE INTO activation (study, generation, kind, "index", layer, positions, scale, vector)'
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -72,7 +70,7 @@ class SignalWriter(Writer):
                 ).fetchone()
                 if known is not None:
                     raise StoreError(f"{work.title} has a signal {name!r} already; remove that or choose another name")
-            connection.executemany(f"INSERT {_INTO_SIGNAL}", rows)
+            connection.executemany(f"INSERT {INTO_SIGNAL}", rows)
 
     def add_foreign_signal(
         self, run: int, name: str, signals: Iterable[SignalRecord], *, lower_is_confident: bool
@@ -110,7 +108,7 @@ class SignalWriter(Writer):
                 (run, name, int(lower_is_confident), now_text()),
             )
             rows = (signal_row(work, signal) for signal in signals)
-            added = connection.executemany(f"INSERT {_INTO_SIGNAL}", rows).rowcount
+            added = connection.executemany(f"INSERT {INTO_SIGNAL}", rows).rowcount
             strange = connection.execute(_WITHOUT_PLACE, {"run": run, "name": name}).fetchone()
             if strange is not None:
                 raise StoreError(f"answer {strange[0]} of {work.title} has no {strange[1]} {strange[2]} any more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from salt_tui.app.application import SaltApp
 from salt_tui.app.live_state import LiveState
 from salt_tui.app.map_rows import Place
 from salt_tui.app.shade_scale import shade_scale
-from salt_tui.app.signal_reader import SignalNames, SignalValues
+from salt_tui.app.signal_reader import SignalNames, SignalPiece, SignalReader, SignalValues
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import SignalRecord, Work
 from salt_tui.store.schema import TOKEN_SIGNALS
@@ -23,6 +24,7 @@ from scoring.confidence import CONFIDENCE_FUNCTIONS
 from scoring.signals import SIGNALS, confidence_entry
 from tests.app.pilot import drive, screen_text, shown, until
 from tests.app.test_keys import open_stored, press
+from tests.stored_runs import store_run
 
 
 def add_scores(database: Path, name: str, value: float) -> tuple[int, int]:
@@ -103,3 +105,28 @@ def test_every_scale_rises_with_confidence_inside_its_range(name: str) -> None:
     ordered = places if entry.higher_is_confident else places[::-1]
     assert all(before < after for before, after in pairwise(ordered))
     assert all(0.0 <= shade_scale(name).place(extreme) <= 1.0 for extreme in (-1e308, 1e308, math.inf, -math.inf))
+
+
+def test_an_uncertainty_from_elsewhere_is_on_the_map_as_its_negative(tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=("maze",), answers=1, atoms=5)
+    with open_store(database) as store:
+        records = [SignalRecord(1, "atom", index, "unsure", index / 2) for index in range(3)]
+        store.add_foreign_signal(1, "unsure", records, lower_is_confident=True)
+    reader = SignalReader(database, 1, str)
+
+    def answer() -> SignalPiece:
+        while not reader.mailbox:
+            time.sleep(0.01)
+        return reader.mailbox.popleft()
+
+    reader.look_for_names()
+    names = answer()
+    assert isinstance(names, SignalNames)
+    assert names.names == (*TOKEN_SIGNALS, "−unsure")
+    reader.read("−unsure")
+    found = answer()
+    assert isinstance(found, SignalValues)
+    assert found.values[1, "atom"].tolist() == [0.0, -0.5, -1.0]
+    places = [shade_scale("−unsure").place(value) for value in found.values[1, "atom"].tolist()]
+    assert places == sorted(places, reverse=True)

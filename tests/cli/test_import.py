@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import subprocess
 import sys
@@ -221,6 +222,30 @@ def test_answers_come_through_standard_input(mazes: list[Row], tmp_path: Path) -
     text = "".join(f"{json.dumps(answered(row))}\n" for row in mazes)
     done = subprocess.run(command, input=text.encode(), capture_output=True, check=False, env={**os.environ})
     assert (done.returncode, json.loads(done.stdout)["model"]["name"]) == (0, "imported")
+
+
+def test_the_letters_of_a_choice_are_read_from_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = exported(capsys, f"file:{EXAMPLES / 'choice.jsonl'}", "--limit", 3)
+    listed = [("A", -1.0), (" A", -3.0), ("B", -2.0), ("C", -2.5), ("D", -4.0)]
+    tops = [{"token": name, "logprob": value, "bytes": None} for name, value in listed]
+    token = {"token": "B", "logprob": -2.0, "bytes": None}
+    answers = [
+        {**rows[0], "response": "B", "logprobs": [{**token, "top_logprobs": tops}]},
+        {**rows[1], "response": "B", "logprobs": [{**token, "top_logprobs": tops[:3]}]},
+        {**rows[2], "response": "It is B", "logprobs": spoken("It is B")},
+    ]
+    database = tmp_path / "x.db"
+    assert outcome(capsys, "import", written(tmp_path / "a.jsonl", answers), "--db", database)[0] == 0
+    weights = [math.exp(-1) + math.exp(-3), math.exp(-2), math.exp(-2.5), math.exp(-4)]
+    with open_queries(database) as queries:
+        found = list(queries.letters(1))
+    assert [value for generation, _, value, _ in found if generation == 1] == [
+        pytest.approx(weight / sum(weights)) for weight in weights
+    ]
+    assert [(letter, value is None, reason is None) for n, letter, value, reason in found if n == 2] == [
+        ("A", False, True), ("B", False, True), ("C", True, False), ("D", True, False)
+    ]  # fmt: skip
+    assert not [row for row in found if row[0] == 3]
 
 
 def test_a_changed_own_problem_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

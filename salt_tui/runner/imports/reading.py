@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from salt_tui.engine.engine import Token
+from salt_tui.engine.engine import Chosen, Token
 from salt_tui.inputs.brought_tokens import BroughtToken, BroughtTokensError
 from salt_tui.runner.answering import finish_answer
-from salt_tui.runner.asked_problems import form_of
+from salt_tui.runner.asked_problems import choice_signals, form_of, spelled_choice
 from salt_tui.runner.brought_tokens import tokens_of_row
 from salt_tui.runner.imports.problem_rows import RowProblemError, problem_of_row
 from salt_tui.runner.live_answer import LiveAnswer
-from salt_tui.store.records import FinishedAnswer, GenerationEnd, TokenRecord, UnitRecord
+from salt_tui.store.records import FinishedAnswer, GenerationEnd, SignalRecord, TokenRecord, UnitRecord
 from scoring.answer_status import StopReason
 from tasks.answer import split_reference
 
@@ -77,8 +77,21 @@ def read_answer(row: Mapping[str, Any], position: int) -> ReadAnswer:
             units.clear()
         units += found.units
     end = GenerationEnd(answer.reply, _STOP_REASONS[reason], answer.extraction, status, None, None, None)
-    finished = FinishedAnswer(problem, end, answer.revision, tuple(records), tuple(units))
+    letters = _letters(len(problem.choices), tokens) if problem.answer_kind == "choice" else ()
+    finished = FinishedAnswer(problem, end, answer.revision, tuple(records), tuple(units), letters)
     return ReadAnswer(finished, _model(row.get("model")), shots, bool(tokens))
+
+
+def _letters(count: int, tokens: Sequence[BroughtToken]) -> tuple[SignalRecord, ...]:
+    """Return what the first token of a reply says of all letters; nothing where it is no letter itself."""
+    first = next((token for token in tokens if token.piece), None)
+    choice = spelled_choice(count, sampled=False)
+    if first is None or first.log_probability is None or first.piece not in choice.options:
+        return ()
+    listed = dict(zip(first.alternatives, first.alternative_log_probabilities, strict=True))
+    listed.setdefault(first.piece, first.log_probability)
+    found = Chosen(0, 0, tuple(listed.get(option) for option in choice.options), choice.options.index(first.piece))
+    return choice_signals(0, choice, found)
 
 
 def _token(number: int, token: BroughtToken) -> Token:
