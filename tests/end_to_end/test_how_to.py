@@ -35,6 +35,10 @@ def test_every_command_of_the_page_does_what_it_says(
             runpy.run_path(str(tmp_path / "snippet.py"))
             assert capsys.readouterr().out.startswith("q4 0.")
             continue
+        if language == "toml":
+            (tmp_path / "models.toml").write_text(text, encoding="utf-8")
+            assert load_registry(user=tmp_path / "models.toml").entries["big"].server is not None
+            continue
         assert language == "sh"
         for line in text.splitlines():
             command, _, target = line.partition(" > ")
