@@ -3,9 +3,9 @@
 A DNA answer in which three atoms of ten are wrong is replayed at p* = 60: 64 variants that change atoms of the whole
 prefix, and 64 that change the last ten, all at once at `-np 16`.  Their peer is the same replay alone at `-np 1`, which
 shares nothing: prompt, prefix step by step, P(gold), the target.  Beside it stands a replay that is not exact: prompt
-and prefix as one chunk.  Eight of the 64 are timed alone.  Then an answer of the model is edited twice in a row, as in
-the app.  `-m MODEL` takes another model than the bundled one.  Three minutes on two idle cores; on busy ones take
-`-t 1` and read the ratios of processor time, which neighbours disturb least.
+and prefix as one chunk.  Eight of the 64 are timed alone (`--alone`).  Then an answer of the model is edited twice in a
+row, as in the app.  `-m MODEL` takes another model than the bundled one.  Three minutes on two idle cores; on busy ones
+take `-t 1` and read the ratios of processor time, which neighbours disturb least.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def one_by_one(engine: Engine, requests: Sequence[Generate]) -> Seconds:
     return Seconds(sum(one.clock for one in took), sum(one.processor for one in took))
 
 
-def measure_sharing(model: ResolvedModel, kinds: Sequence[str], threads: int | None) -> None:
+def measure_sharing(model: ResolvedModel, kinds: Sequence[str], threads: int | None, count: int) -> None:
     """Print how much faster 64 variants are together than one by one."""
     with open_engine(model, new_engine_log_path()) as engine:
         info = load_model(engine, model, EngineOptions(), DATE, lambda event: None)
@@ -184,7 +184,7 @@ def measure_sharing(model: ResolvedModel, kinds: Sequence[str], threads: int | N
             requests = replays.variants(kind)
             engine.open_context(context)
             together, numbers = compute(engine, requests)
-            sample = [requests[1 + VARIANTS // ALONE * number] for number in range(ALONE)]
+            sample = [requests[1 + VARIANTS // count * number] for number in range(count)]
             # Alone in the same shape: the same numbers, or sharing is worth nothing.
             engine.open_context(replace(context, cache_mb=0))
             _, same = compute(engine, [replace(sample[0], trunk=0, preamble=sample[0].preamble)])
@@ -193,7 +193,7 @@ def measure_sharing(model: ResolvedModel, kinds: Sequence[str], threads: int | N
             engine.open_context(replace(context, width=1, cache_mb=0))
             alone = one_by_one(engine, [replace(one, trunk=0, preamble=0) for one in sample])
             chunked = one_by_one(engine, [_as_prompt(one) for one in sample])
-            times = len(requests) / ALONE
+            times = len(requests) / count
             print(
                 f"{kind}: {len(requests)} replays in {together.clock:.1f} s at -np {WIDTH}; one by one"
                 f" {times * alone.clock:.0f} s, ratio {together.ratio(alone, times)} (≥ {goal:g}); one by one as a"
@@ -269,12 +269,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-m", "--model", default="smollm2")
     parser.add_argument("-t", "--threads", type=int, default=None)
+    parser.add_argument("--alone", type=int, default=ALONE, metavar="N", help="replays to time one by one, 1 to 64")
     parser.add_argument("--only", choices=[*GOALS, "edits"], help="measure only these")
     asked = parser.parse_args()
     model = resolve_model(asked.model, load_registry())
     kinds = [kind for kind in GOALS if asked.only in {None, kind}]
     if kinds:
-        measure_sharing(model, kinds, asked.threads)
+        measure_sharing(model, kinds, asked.threads, asked.alone)
     if asked.only in {None, "edits"}:
         measure_edits(model)
 

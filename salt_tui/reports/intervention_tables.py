@@ -147,9 +147,9 @@ def _effect_sentence(contrast: Contrast, outcome: Outcome) -> str:
     slope = contrast.slope
     if slope.value.value is None:
         return f"effect of the {what}: undefined, {slope.value.reason}."
-    clear = _excludes_zero(slope) and _is_small(contrast.p_clustered)
-    says = "matters" if clear else "has no clear effect"
-    tested = f"p {p_text(contrast.p_clustered)}"
+    # Both: with few problems the test of a curve finds too many, and a slope may miss a curve that comes back.
+    says = "matters" if _excludes_zero(slope) and _is_small(contrast.p_clustered) else "has no clear effect"
+    tested = f"p {p_text(contrast.p_clustered)} for a curve of any shape"
     if contrast.p_clustered.reason is not None:
         says, tested = "was not tested", contrast.p_clustered.reason
     return (
@@ -164,10 +164,13 @@ def _sides_sentence(contrast: Contrast) -> str:
     ratio = sides.ratio_per_unit
     if ratio.value.value is None:
         return f"corruption against correction: undefined, {ratio.value.reason}."
-    numbers = (
-        f"{_signed(sides.minus_per_unit.value.value)} {interval_text(sides.minus_per_unit.interval, 2)} and"
-        f" {_signed(sides.plus_per_unit.value.value)} {interval_text(sides.plus_per_unit.interval, 2)} per unit"
+    minus, plus = (
+        " ".join(filter(None, (_signed(side.value.value), interval_text(side.interval, 2))))
+        for side in (sides.minus_per_unit, sides.plus_per_unit)
     )
+    numbers = f"{minus} and {plus} per unit"
+    if ratio.interval.reason is not None:
+        numbers += f", without intervals: {ratio.interval.reason}"
     low, high = ratio.interval.low, ratio.interval.high
     if low is not None and round(low, 6) > 1.0:  # an exact 1 is a rounding away from it
         says = f"an atom made wrong hurts {number(ratio.value.value, 1)} times as much as one made right helps"

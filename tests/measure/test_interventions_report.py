@@ -12,6 +12,7 @@ from salt_tui.reports.interventions_json import interventions_data
 from scoring.interventions import OUTCOMES, InterventionTable
 from scoring.interventions_contrasts import contrasts
 from scoring.interventions_length import length_responses
+from scoring.value import Value, undefined
 from tasks.registry import get_task
 from tests.scoring.simulated_interventions import EDITS, LENGTH, Rule, simulated_rows
 
@@ -51,6 +52,37 @@ def test_without_an_effect_nothing_is_concluded() -> None:
     assert "matters" not in said
     assert said.count("has no clear effect") == 2
     assert "no clear change" in said
+
+
+def test_a_slope_that_may_be_zero_or_is_not_tested_is_not_called_an_effect() -> None:
+    found = findings(NOTHING)
+    (task,) = found.tasks
+    probability = task.outcomes["probability"]
+
+    def said(p: Value) -> str:
+        contrasts = tuple(replace(one, p_clustered=p) for one in probability.contrasts)
+        outcomes = {**task.outcomes, "probability": replace(probability, contrasts=contrasts)}
+        return text(replace(found, tasks=(replace(task, outcomes=outcomes),)))
+
+    assert said(Value(0.0001)).count("has no clear effect") == 2
+    assert said(Value(0.0001)).count("(p < .001 for a curve of any shape, 20 problems)") == 2
+    assert said(undefined("nothing is left over")).count("was not tested: ") == 2
+    assert said(undefined("nothing is left over")).count("(nothing is left over, 20 problems)") == 2
+
+
+def test_what_has_no_interval_says_why() -> None:
+    found = findings(EDITS)
+    (task,) = found.tasks
+    probability = task.outcomes["probability"]
+    few = findings(EDITS, problems=9).tasks[0].outcomes["probability"].contrasts
+    contrasts = tuple(
+        replace(one, both_directions=other.both_directions)
+        for one, other in zip(probability.contrasts, few, strict=True)
+    )
+    outcomes = {**task.outcomes, "probability": replace(probability, contrasts=contrasts)}
+    said = text(replace(found, tasks=(replace(task, outcomes=outcomes),)))
+    assert "per unit, without intervals: fewer than 10 problems; " in said
+    assert "  " not in said
 
 
 def test_a_fall_with_length_is_called_an_association() -> None:
