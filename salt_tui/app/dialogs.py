@@ -55,20 +55,25 @@ class Question(ModalScreen[bool]):
         self.dismiss(answer)
 
 
-class ModelPaths(Suggester):
-    """Completes the path of a folder or of a model's file."""
+MODEL_FILES = (".gguf", ".scripted.json")
+PROBLEM_FILES = (".jsonl",)
 
-    def __init__(self) -> None:
+
+class FilePaths(Suggester):
+    """Completes the path of a folder or of a file with one of some endings."""
+
+    def __init__(self, endings: tuple[str, ...]) -> None:
         """Look at the folder anew for every letter: files come and go."""
         super().__init__(use_cache=False, case_sensitive=True)
+        self._endings = endings
 
     async def get_suggestion(self, value: str) -> str | None:
         """Return the first path that begins with what was typed; None without any."""
-        return completed_path(value)
+        return completed_path(value, self._endings)
 
 
-def completed_path(typed: str) -> str | None:
-    """Return the first folder, GGUF file or script that a path begins; None where there is none."""
+def completed_path(typed: str, endings: tuple[str, ...] = MODEL_FILES) -> str | None:
+    """Return the first folder, or file with one of the endings, that a path begins; None where there is none."""
     folder, _, beginning = typed.rpartition("/")
     if not typed or (not folder and not typed.startswith("/")):
         return None
@@ -79,14 +84,11 @@ def completed_path(typed: str) -> str | None:
                 for entry in entries
                 if entry.name.startswith(beginning)
                 and (beginning or not entry.name.startswith("."))
-                and (entry.is_dir() or entry.name.endswith(_MODELS))
+                and (entry.is_dir() or entry.name.endswith(endings))
             )
     except (OSError, RuntimeError, ValueError):
         return None
     return f"{folder}/{found[0]}" if found and found[0] != beginning else None
-
-
-_MODELS = (".gguf", ".scripted.json")
 
 
 class LineOfInput(ModalScreen[str | None]):
@@ -94,14 +96,14 @@ class LineOfInput(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", id="input.leave")]
 
-    def __init__(self, title: str, value: str, hint: str, problem: str = "", *, paths: bool = False) -> None:
-        """Ask, with a value to begin from, say what was wrong with it, and complete paths of models."""
+    def __init__(self, title: str, value: str, hint: str, problem: str = "", *, paths: tuple[str, ...] = ()) -> None:
+        """Ask, with a value to begin from, say what was wrong with it, and complete paths with these endings."""
         super().__init__(classes="window")
         self._title = title
         self._value = value
         self._hint = hint
         self._problem = problem
-        self._suggester = ModelPaths() if paths else None
+        self._suggester = FilePaths(paths) if paths else None
 
     def compose(self) -> ComposeResult:
         """Show the line."""

@@ -34,6 +34,23 @@ class OfferedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferedTask:
+    """A task in the list.
+
+    Attributes:
+        name: for ``--tasks``.
+        shown: the name in the list.
+        words: what it is, or why it cannot be used.
+        problem: why it cannot be used; None when it can.
+    """
+
+    name: str
+    shown: str
+    words: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class UnfinishedRun:
     """A run that can be gone on with."""
 
@@ -47,7 +64,7 @@ class Offer:
     """What there is.
 
     Attributes:
-        tasks: name and description of each.
+        tasks: the registered ones, and files of one's own.
         models: usable ones first.
         unfinished: newest first.
         runs: how many are stored.
@@ -55,7 +72,7 @@ class Offer:
         models_problem: what is wrong with the user's own ``models.toml``; the shipped models are offered all the same.
     """
 
-    tasks: tuple[tuple[str, str], ...]
+    tasks: tuple[OfferedTask, ...]
     models: tuple[OfferedModel, ...]
     unfinished: tuple[UnfinishedRun, ...]
     runs: int

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -19,7 +20,7 @@ from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
 from salt_tui.app.desk import Desk
-from salt_tui.app.dialogs import LineOfInput, TextToRead
+from salt_tui.app.dialogs import MODEL_FILES, PROBLEM_FILES, LineOfInput, TextToRead
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import ResumeRun, StartRun
 from salt_tui.app.option_cursor import VisibleCursorList
@@ -49,6 +50,7 @@ class SetupScreen(FramedScreen):
         Binding("e", "explain", "Explain", id="setup.explain"),
         Binding("a", "all_tasks", "All", tooltip="All tasks", id="setup.all_tasks"),
         Binding("m", "model_file", "File", tooltip="Model file", id="setup.model_file"),
+        Binding("o", "own_file", "Own file", tooltip="A file of your own problems", id="setup.own_file"),
         Binding("slash", "filter", "Filter", tooltip="Filter the models", id="setup.filter"),
         Binding("y", "copy", "Copy command", tooltip="Copy the command that fetches the model", id="setup.copy"),
         Binding("c", "quick_check", "Quick check", tooltip="Every task, in about two minutes", id="setup.quick_check"),
@@ -57,7 +59,7 @@ class SetupScreen(FramedScreen):
     ]
     FOOTER = (
         "setup.start", "setup.leave_field", "setup.copy", "setup.next", "setup.quick_check", "setup.resume",
-        "setup.explain", "setup.filter", "setup.all_tasks", "setup.model_file",
+        "setup.explain", "setup.filter", "setup.all_tasks", "setup.model_file", "setup.own_file",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -68,6 +70,7 @@ class SetupScreen(FramedScreen):
         self._estimates = 0
         self._looked = False
         self._models: tuple[OfferedModel, ...] = ()  # those that the filter leaves
+        self._own = [name for name in self._choices.tasks if name.startswith("file:")]
         self._files = [self._choices.model]  # what models.toml does not name of these is listed as a file
 
     @property
@@ -130,7 +133,7 @@ class SetupScreen(FramedScreen):
         with failures_told(self.app, self._show_problem):
             from salt_tui.app import setup_state
 
-            offer = setup_state.look_around(self.desk.database, tuple(self._files))
+            offer = setup_state.look_around(self.desk.database, tuple(self._files), tuple(self._own))
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._show_offer, offer)
 
@@ -144,7 +147,7 @@ class SetupScreen(FramedScreen):
         self._offer = None
         self._looked = True
         self._fill_models(offer, begun_with.model)
-        if not self.tasks.names:
+        if self.tasks.rows != offer.tasks:
             self.tasks.fill(offer.tasks, begun_with.tasks)
         beside = f"   ! {visible(offer.models_problem)}" if offer.models_problem else ""
         self.query_one("#models-title", Static).update(f" Model{beside}")
@@ -379,18 +382,18 @@ class SetupScreen(FramedScreen):
                 self.use_model(path.strip())
 
         hint = "path of a GGUF file; → completes"
-        self.app.push_screen(LineOfInput("Use another model", before, hint, problem, paths=True), answered)
+        self.app.push_screen(LineOfInput("Use another model", before, hint, problem, paths=MODEL_FILES), answered)
 
-    def _ask_again(self, path: str, problem: str) -> None:
+    def _ask_again(self, ask: Callable[[str, str], None], path: str, problem: str) -> None:
         if self.is_active:  # the user may have gone on, or opened another window
-            self._ask_for_model(path, problem)
+            ask(path, problem)
         else:
             self.say_error(problem)
 
     @work(thread=True, exclusive=True, group="model", exit_on_error=False)
     def use_model(self, path: str) -> None:
         """Read the header of a model's file beside the screen and list it; ask again where it cannot be used."""
-        with failures_told(self.app, lambda line: self._ask_again(path, line)):
+        with failures_told(self.app, lambda line: self._ask_again(self._ask_for_model, path, line)):
             from salt_tui.app import setup_state
 
             row = setup_state.model_at(path)
@@ -400,6 +403,38 @@ class SetupScreen(FramedScreen):
     def _take_model(self, name: str) -> None:
         self._files.append(name)
         self._choices = replace(self.read_choices(), model=name)
+        self.look_around()
+
+    def action_own_file(self) -> None:
+        """Ask for a file of problems that becomes a task."""
+        self._ask_for_problems("", "")
+
+    def _ask_for_problems(self, before: str, problem: str) -> None:
+        def answered(path: str | None) -> None:
+            if path and path.strip():
+                self.use_problems(path)
+
+        hint = "path of a JSONL file; → completes"
+        window = LineOfInput("Ask your own problems", before, hint, problem, paths=PROBLEM_FILES)
+        self.app.push_screen(window, answered)
+
+    @work(thread=True, exclusive=True, group="problems", exit_on_error=False)
+    def use_problems(self, path: str) -> None:
+        """Read a file of problems beside the screen and list it; ask again where it cannot be used."""
+        with failures_told(self.app, self.say_error):
+            from salt_tui.app import own_tasks
+
+            row = own_tasks.own_task(own_tasks.own_name(path))
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._take_problems, path, row.name, row.problem)
+
+    def _take_problems(self, path: str, name: str, problem: str | None) -> None:
+        if problem is not None:
+            self._ask_again(self._ask_for_problems, path, problem)
+            return
+        self._own.append(name)
+        choices = self.read_choices()
+        self._choices = replace(choices, tasks=(*choices.tasks, name))
         self.look_around()
 
     def action_explain(self) -> None:

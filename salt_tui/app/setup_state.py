@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from salt_tui.app.own_tasks import own_example, own_task
 from salt_tui.app.settings import NUMBER_FIELDS, Choices
-from salt_tui.app.setup_offer import Offer, OfferedModel, UnfinishedRun
+from salt_tui.app.setup_offer import Offer, OfferedModel, OfferedTask, UnfinishedRun
 from salt_tui.display.run_view import clock
 from salt_tui.engine.engine import ContextError, ModelError, check_width
 from salt_tui.engine.model_registry import ModelRegistry, usable_registry
@@ -22,6 +24,7 @@ from salt_tui.store.records import RESUMABLE
 from salt_tui.store.results import RunListing
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
+from tasks.own_problems import FILE_PREFIX
 from tasks.parameters import format_parameter, level_parameters
 from tasks.problems import draw_problems
 from tasks.prompts import DEFAULT_SHOTS, conversation
@@ -29,12 +32,13 @@ from tasks.registry import TASKS, get_task
 from tasks.task import ParameterError
 
 
-def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
+def look_around(database: Path, files: Sequence[str] = (), own: Sequence[str] = ()) -> Offer:
     """Look for models and stored runs; may take a second with a large database.
 
     Args:
         database: the file; it need not exist.
         files: paths of models that ``models.toml`` need not name, shown before those that it names.
+        own: files of one's own problems, as names of tasks.
     """
     registry, models_problem = usable_registry()
     extra = [name for name in dict.fromkeys(files) if name not in registry.entries]
@@ -53,7 +57,10 @@ def look_around(database: Path, files: Sequence[str] = ()) -> Offer:
     except OSError as error:
         problem = f"{database.name}: {error.strerror or error}"
     return Offer(
-        tasks=tuple((task.name, task.description) for task in TASKS.values()),
+        tasks=(
+            *(OfferedTask(task.name, task.name, task.description) for task in TASKS.values()),
+            *(own_task(name) for name in dict.fromkeys(own)),
+        ),
         models=tuple(offered(row) for row in rows),
         unfinished=tuple(
             UnfinishedRun(run.run, run.answers_done, run.answers) for run in runs if run.state in RESUMABLE
@@ -125,6 +132,8 @@ def model_details(row: ModelRow) -> str:
 
 def task_example(name: str, choices: Choices) -> str:
     """Return a problem of the level as the model sees it, its right answer, and the level's parameters."""
+    if name.startswith(FILE_PREFIX):
+        return own_example(name)
     task = get_task(name)
     parameters = level_parameters(task, choices.difficulty)
     problem = draw_problems(task, choices.difficulty, parameters, choices.seed, 1, DEFAULT_SHOTS).problems[0]
@@ -215,11 +224,25 @@ def problem_with(choices: Choices, offer: Offer | None) -> str | None:
     numbers = first_problem(field_problems({name: str(getattr(choices, name)) for name in NUMBER_FIELDS}))
     if numbers is not None:
         return numbers
+    own = [name for name in choices.tasks if name.startswith(FILE_PREFIX)]
+    generated = tuple(name for name in choices.tasks if name not in own)
     try:
-        check_request(make_request(choices))
+        if generated:
+            check_request(make_request(replace(choices, tasks=generated)))
     except (UsageError, ContextError, ParameterError) as error:
         return message_of(error)
-    return None
+    return _problem_with_own(own, choices, offer)
+
+
+def _problem_with_own(own: Sequence[str], choices: Choices, offer: Offer | None) -> str | None:
+    """Say why files cannot be asked, by what was read of them: a long one is not read again for every key."""
+    if own and choices.method != "regular":
+        return "problems of a file are asked directly: choose the method regular"
+    repeated = [name for name, count in Counter(Path(name).stem for name in own).items() if count > 1]
+    if repeated:
+        return f"two files would both be file:{visible(repeated[0], 40)}: rename one"
+    rows = {row.name: row for row in offer.tasks} if offer is not None else {}
+    return next((rows[name].problem for name in own if name in rows and rows[name].problem is not None), None)
 
 
 def estimate(choices: Choices, database: Path) -> str:

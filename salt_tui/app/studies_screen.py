@@ -16,7 +16,7 @@ from textual.worker import get_current_worker
 
 from salt_tui.app import studies_state
 from salt_tui.app.desk import Desk
-from salt_tui.app.dialogs import LineOfInput, Question
+from salt_tui.app.dialogs import MODEL_FILES, LineOfInput, Question
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import ShowScreen
 from salt_tui.app.studies_state import RunStudies
@@ -155,7 +155,7 @@ class StudiesScreen(FramedScreen):
         def answered(yes: bool | None) -> None:
             if yes and kind.computed_by == "another model":
                 self.app.push_screen(
-                    LineOfInput("Which model?", "", "a name of models.toml or a path", paths=True), named
+                    LineOfInput("Which model?", "", "a name of models.toml or a path", paths=MODEL_FILES), named
                 )
             elif yes:
                 begin({})

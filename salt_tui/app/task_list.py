@@ -12,6 +12,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from salt_tui.app.option_cursor import VisibleCursorList
+from salt_tui.app.setup_offer import OfferedTask
 
 
 class TaskList(VisibleCursorList):
@@ -29,13 +30,18 @@ class TaskList(VisibleCursorList):
     def __init__(self, *, id: str) -> None:
         """Start empty."""
         super().__init__(id=id, compact=True, markup=False)
-        self._rows: list[tuple[str, str]] = []
+        self._rows: list[OfferedTask] = []
         self._marked: set[str] = set()
+
+    @property
+    def rows(self) -> tuple[OfferedTask, ...]:
+        """All tasks, in order."""
+        return tuple(self._rows)
 
     @property
     def names(self) -> list[str]:
         """All names, in order."""
-        return [name for name, _ in self._rows]
+        return [row.name for row in self._rows]
 
     @property
     def marked(self) -> tuple[str, ...]:
@@ -47,19 +53,25 @@ class TaskList(VisibleCursorList):
         """The name under the cursor."""
         return None if self.highlighted is None else self.names[self.highlighted]
 
-    def fill(self, rows: Sequence[tuple[str, str]], marked: Sequence[str]) -> None:
-        """Show names with descriptions; marks of names that are not there are dropped."""
+    def fill(self, rows: Sequence[OfferedTask], marked: Sequence[str]) -> None:
+        """Show tasks; marks of names that are not there are dropped.
+
+        The cursor goes to a task that is new in the list, or stays on its own.
+        """
+        before = self.names
+        new = [row.name for row in rows if before and row.name not in before]
+        here = new[0] if new else self.highlighted_name
         self._rows = list(rows)
         self._marked = set(marked) & set(self.names)
         self.clear_options()
-        self.add_options(Option(self._line(name, words), name) for name, words in rows)
-        self.highlighted = 0
+        self.add_options(Option(self._line(row), row.name) for row in rows)
+        self.highlighted = self.names.index(here) if here in self.names else 0
 
     def mark(self, names: Sequence[str]) -> None:
         """Mark exactly these."""
         self._marked = set(names)
-        for number, (name, words) in enumerate(self._rows):
-            self.replace_option_prompt_at_index(number, self._line(name, words))
+        for number, row in enumerate(self._rows):
+            self.replace_option_prompt_at_index(number, self._line(row))
         self.post_message(self.MarksChanged())
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -68,5 +80,5 @@ class TaskList(VisibleCursorList):
         name = self.names[event.option_index]
         self.mark([other for other in self.names if (other in self._marked) != (other == name)])
 
-    def _line(self, name: str, words: str) -> Content:
-        return Content(f"[{'x' if name in self._marked else ' '}] {name:<22} {words}")
+    def _line(self, row: OfferedTask) -> Content:
+        return Content(f"[{'x' if row.name in self._marked else ' '}] {row.shown:<22} {row.words}")

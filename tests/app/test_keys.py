@@ -533,7 +533,7 @@ def test_keys_of_an_answer(stored: Path) -> None:
 def test_every_binding_has_an_id_of_its_own_and_is_pressed_here_or_in_the_tests_of_its_screen() -> None:
     names = [binding.id for binding in all_bindings(SaltApp)]
     assert len(names) == len(set(names))
-    screens = ("replay", "studies", "reliability", "compare")
+    screens = ("replay", "studies", "reliability", "compare", "setup")
     others = tuple(f"test_{name}_screen.py" for name in screens)
     files = Path(__file__), *(Path(__file__).with_name(name) for name in others)
     found = (re.findall(r'press\(pilot, "([a-z_.]+)"\)', file.read_text("utf-8")) for file in files)

@@ -50,7 +50,7 @@ def database(stored: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         patch.setattr(
             setup_state,
             "look_around",
-            lambda place, files: replace(look_around(place), models=tuple(map(setup_state.offered, MODELS))),
+            lambda place, files, own: replace(look_around(place), models=tuple(map(setup_state.offered, MODELS))),
         )
         yield Path(stored.name)
     time.tzset()

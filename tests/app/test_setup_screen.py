@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Button, Input, Select
 
 from salt_tui.app.application import SaltApp
 from salt_tui.app.dialogs import TextToRead
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.paths import user_models_file
 from tests.app.pilot import drive, screen_text, shown, until
+from tests.app.test_hostile_text import unwrapped
+from tests.app.test_keys import press
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def test_a_damaged_models_file_is_said_on_setup_and_mended_by_coming_back(tmp_path: Path) -> None:
@@ -89,5 +93,38 @@ def test_no_window_opens_over_a_screen_to_which_the_user_has_gone(tmp_path: Path
         screen.use_model(str(tmp_path / "nothing.gguf"))
         await until(pilot, lambda: any("nothing.gguf" in note.message for note in app._notifications))
         assert app.screen is gone_to
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_a_file_of_ones_own_problems_becomes_a_task_and_a_bad_one_is_asked_for_again(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"id": 1, "kind": "choice", "prompt": "?", "reference": "C", "choices": ["a", "b"]}\n', "utf-8")
+    good = EXAMPLES / "choice.jsonl"
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: "smollm2" in screen_text(app))
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await press(pilot, "setup.own_file")
+        app.screen.query_one(Input).value = str(bad)
+        await pilot.press("enter")
+        await until(pilot, lambda: "isneitheraletterfromAtoB" in unwrapped(app))
+        assert app.screen.query_one(Input).value == str(bad), "to be corrected"
+        app.screen.query_one(Input).value = str(good)
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.tasks.marked == (f"file:{good}",))
+        assert "1 of 9 marked" in screen_text(app)
+        screen.tasks.focus()
+        await until(pilot, lambda: "[x] file:choice" in screen_text(app))
+        assert "problems of your own: choice" in screen_text(app)
+        await press(pilot, "setup.explain")
+        await until(pilot, lambda: ": choice" in screen_text(app) and isinstance(app.screen, TextToRead))
+        await pilot.press("escape")
+        screen.query_one("#method", Select).value = "cot"
+        await until(pilot, lambda: "choose the method regular" in screen_text(app))
+        screen.query_one("#method", Select).value = "regular"
+        await until(pilot, lambda: not screen.query_one("#start", Button).disabled)
+        assert "choose the method regular" not in screen_text(app)
 
     drive(scenario, tmp_path / "salt.db")

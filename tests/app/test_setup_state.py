@@ -119,7 +119,7 @@ def test_what_there_is(stored: Path) -> None:
     offer = look_around(stored)
     assert offer.runs == 1
     assert offer.unfinished == ()
-    assert [name for name, _ in offer.tasks] == list(TASKS)
+    assert [task.name for task in offer.tasks] == list(TASKS)
     assert offer.models
     assert look_around(stored.with_name("none.db")).runs == 0
     assert not stored.with_name("none.db").exists()
@@ -261,6 +261,7 @@ def test_a_path_is_completed_to_folders_and_models(tmp_path: Path) -> None:
         (tmp_path / name).write_text("", encoding="utf-8")
     assert completed_path(f"{tmp_path}/mo") == f"{tmp_path}/models/"
     assert completed_path(f"{tmp_path}/models/") == f"{tmp_path}/models/a.gguf"
+    assert completed_path(f"{tmp_path}/models/", (".jsonl",)) is None
     assert completed_path(f"{tmp_path}/models/b") == f"{tmp_path}/models/b.scripted.json"
     for nothing in (f"{tmp_path}/models/a.t", f"{tmp_path}/nowhere/x", "smollm2", "", f"{tmp_path}/models/a.gguf"):
         assert completed_path(nothing) is None
