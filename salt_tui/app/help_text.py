@@ -150,4 +150,5 @@ def shade_lines(look: Look) -> list[str]:
             DrawingMode.ANSI: f"Right is a blue block, {BLOCKS[0]} unsure to {BLOCKS[-1]} sure; an error turns yellow.",
             DrawingMode.PLAIN: "A cell is reversed where the model was sure.",
         }
-    return [says[look.mode], f"{step}; {keys}."]
+    cursor = [] if look.mode is DrawingMode.COLOUR else ["The cursor's cell is underlined, in reversed brackets."]
+    return [says[look.mode], *cursor, f"{step}; {keys}."]

@@ -67,6 +67,11 @@ class LiveBody(FramedScreen):
         return self.query_one("#map-filter", AnswerFilterField)
 
     @property
+    def is_in_view(self) -> bool:
+        """Whether it is in front, or behind a window only, beside which it goes on."""
+        return self in self.app.screen_stack
+
+    @property
     def played(self) -> bool:
         """Whether the run arrives again, so that the line of the cursor says how much has."""
         return False

@@ -123,7 +123,7 @@ class LiveScreen(LiveBody):
         self._progressed = self._progressed or changes.progress
         self._stale = self._stale or changes.shades
         self._measure_when_settled(session)
-        if not self.is_active:
+        if not self.is_in_view:
             self._stale = True
             return
         if self._play is not None:
@@ -161,11 +161,13 @@ class LiveScreen(LiveBody):
 
     def _offer_another_environment(self, session: RunSession) -> None:
         """Ask whether a run that refused may go on elsewhere."""
-        run, differences = session.run, session.take_refusal()
-        if run is None or not differences:
+        run = session.run
+        if run is None or not self.is_active:  # another window is open
+            return
+        differences = session.take_refusal()
+        if not differences:
             return
 
-        self.draw_title()  # the window keeps this screen from being drawn
         again = ResumeRun(run, allow_environment_change=True)
         ask_for_another_environment(self.app, run, differences, lambda: self.post_message(again))
 
@@ -192,7 +194,7 @@ class LiveScreen(LiveBody):
     def _count(self) -> None:
         """Draw what changes with time, and measure."""
         session = self._session
-        if session is None or not self.is_active:
+        if session is None or not self.is_in_view:
             return
         session.measure()
         self.draw_measured()

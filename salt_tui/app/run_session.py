@@ -266,8 +266,6 @@ class RunSession:
             self._background.stop()
             self.state.clock.go_on()
             self.state.phase = "stopping"
-        if self._reader is not None:
-            self._reader.stop()
 
     def cancel_answer(self, generation: int) -> bool:
         """Cancel an answer that is being written; return whether it is one."""

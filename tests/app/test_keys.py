@@ -271,7 +271,7 @@ def test_keys_of_setup(stored: Path) -> None:
         await until(pilot, lambda: screen.query_one("#models", OptionList).option_count == 1)
         await until(pilot, lambda: screen.read_choices().model == "smollm2-1.7b")
         await press(pilot, "setup.copy")
-        assert "1.7B" in app.clipboard
+        assert app.clipboard == "salt-tui models pull smollm2-1.7b"
         await press(pilot, "setup.filter")
         await pilot.press(*["backspace"] * 11, "enter")
         await press(pilot, "setup.model_file")
