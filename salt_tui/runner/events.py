@@ -20,12 +20,15 @@ class TaskProgress:
         task: its name.
         done, total: answers.
         planned_tokens: the most that one answer should take, above 0; only its ratio to that of other tasks counts.
+        prompt_tokens: to evaluate for one of the answers that are left, on average: its own, and its share of what the
+            prompts of the task have in common; 0 where that is not known.
     """
 
     task: str
     done: int
     total: int
     planned_tokens: int = 1
+    prompt_tokens: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,7 @@ def make_ready(
                     len(task.problem_ids) - len(left[task.task]),
                     len(task.problem_ids),
                     _planned_tokens(task, left[task.task]),
+                    _prompt_tokens([prompts[task.task, item.problem.content_id] for item in left[task.task]]),
                 )
                 for task in plan.tasks
             ),
@@ -210,6 +211,14 @@ def answer_jobs(
         )
         for item in pending
     )
+
+
+def _prompt_tokens(prompts: Sequence[EncodedProblem]) -> float:
+    """Return what is evaluated for each of some prompts of one task on average; their preamble once for all."""
+    if not prompts:
+        return 0.0
+    own = sum(len(encoded.prompt) - encoded.preamble for encoded in prompts)
+    return (own + max(encoded.preamble for encoded in prompts)) / len(prompts)
 
 
 def _planned_tokens(task: TaskPlan, left: Sequence[PendingProblem]) -> int:

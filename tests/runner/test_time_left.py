@@ -12,6 +12,7 @@ from salt_tui.runner.events import (
     AnswerFinished,
     AnswerRetried,
     AnswerStarted,
+    PromptEvaluated,
     RunEvent,
     RunStarted,
     TaskProgress,
@@ -121,6 +122,39 @@ def test_what_a_task_really_takes_outweighs_the_plan() -> None:
     simulation.run(check)
     estimate, truth = found[14]
     assert estimate == pytest.approx(truth, rel=0.1)
+
+
+SECONDS_PER_PROMPT_TOKEN = 0.01
+
+
+def test_prompts_that_are_left_count_at_their_own_pace() -> None:
+    """Answers of one length after prompts of 100 and of 1,000 tokens, of which 40 are there already for each."""
+    tasks = {"short": 100, "long": 1_000}
+    now, answers, preamble, tokens = 5.0, 4, 40, 10
+    left = TimeLeft(lambda: now)
+    progress = tuple(TaskProgress(name, 0, answers, tokens, prompt - preamble) for name, prompt in tasks.items())
+    left.apply(RunStarted(1, "m", "CPU", 1, "easy", True, progress, ()))
+    a_prompt = {name: (prompt - preamble) * SECONDS_PER_PROMPT_TOKEN for name, prompt in tasks.items()}
+    truth = sum(answers * (seconds + tokens * SECONDS_PER_TOKEN) for seconds in a_prompt.values())
+    ended = 0
+    for name, prompt in tasks.items():
+        for position in range(answers):
+            ended += 1
+            left.apply(AnswerStarted(ended, name, position, 1, (1,)))
+            left.apply(PromptEvaluated(ended, preamble, prompt))
+            for done in range(preamble + 30, prompt + 1, 30):
+                now += 30 * SECONDS_PER_PROMPT_TOKEN
+                truth -= 30 * SECONDS_PER_PROMPT_TOKEN
+                left.apply(PromptEvaluated(ended, done, prompt))
+                if ended > 2:
+                    assert left.seconds() == pytest.approx(truth)
+            for index in range(tokens):
+                now += SECONDS_PER_TOKEN
+                truth -= SECONDS_PER_TOKEN
+                left.apply(TokenArrived(ended, index))
+            left.apply(AnswerFinished(ended, name, position, "complete", 1, 1, 1, tokens))
+            assert ended < 2 or left.seconds() == pytest.approx(truth, abs=1e-9)
+    assert truth == pytest.approx(0.0)
 
 
 def test_a_pause_without_tokens_makes_it_longer_and_a_retried_answer_counts_again() -> None:
