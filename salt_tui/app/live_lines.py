@@ -14,7 +14,6 @@ from salt_tui.app.run_session import CANCELLABLE, RunSession
 from salt_tui.app.shade_scale import shade_scale
 from salt_tui.app.text_rows import fit
 from salt_tui.display.run_view import TaskView
-from salt_tui.measure.header import statistics_words
 from salt_tui.measure.running import Measured, TaskNumbers
 from salt_tui.visible_text import visible
 from scoring.confidence import HEADLINE_FUNCTION
@@ -74,7 +73,7 @@ def title_line(session: RunSession, width: int) -> str:
     exact = {True: "", False: " · NOT EXACT", None: ""}[started.exact]
     left = f" {fit(visible(started.model), 32)} · {visible(started.device)} · width {started.width}"
     difficulty = visible(started.difficulty, 24)
-    known = statistics_words(started.statistics, " · ")
+    known = {"vocabulary": "", "top_k": " · top-k", "none": " · no log-probabilities"}[started.statistics]
     of = f" of {visible(session.database.name, 20)}" if session.foreign else ""
     return both_ends(left, f"run {started.run}{of} · {difficulty}{exact}{known} · {phase_words(session)}", width)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from salt_tui.engine.engine import ModelError
-from salt_tui.engine.remote_server import RESERVED, Server, checked_url, is_variable_name
+from salt_tui.engine.remote_server import RESERVED, Server, checked_url, is_variable_name, secret_name
 from salt_tui.paths import PathError, expanded, shipped_models_file, user_models_file
 from salt_tui.similar_names import did_you_mean
 
@@ -218,6 +218,11 @@ def _check_server(where: str, table: Mapping[str, object]) -> None:
         for name in request:
             if name in RESERVED:
                 raise ModelError(f'{where}: "request" may not hold "{name}": the program fills it in')
+        if (name := secret_name(request)) is not None:
+            raise ModelError(
+                f'{where}: "request" may not hold {json.dumps(name)}: it is stored with every run, and keys are not;'
+                " put the key into an environment variable and name that in key_env"
+            )
         try:
             json.dumps(request, allow_nan=False)
         except (TypeError, ValueError):

@@ -17,6 +17,7 @@ RESERVED = frozenset(
 """Fields of a request that the program fills in itself or that would change what an answer is."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET = re.compile(r"api.?key|authori[sz]ation|bearer|secret|password|^(access.?)?token$", re.IGNORECASE)
 _USUAL_PATH = "/v1"
 
 
@@ -90,6 +91,19 @@ def checked_url(text: str) -> str:
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     path = parts.path.rstrip("/") or _USUAL_PATH
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{path}"
+
+
+def secret_name(value: object) -> str | None:
+    """Return the first name in nested tables that a key or password would have; None where there is none."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if _SECRET.search(str(name)):
+                return str(name)
+            if (found := secret_name(inner)) is not None:
+                return found
+    if isinstance(value, list):
+        return next((found for inner in value if (found := secret_name(inner)) is not None), None)
+    return None
 
 
 def is_variable_name(text: str) -> bool:

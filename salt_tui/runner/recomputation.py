@@ -62,7 +62,9 @@ def recompute(queries: Queries, run: int, count: int, model: str | None, emit: E
     """
     stored = queries.run_record(run)
     if stored.record.statistics != "vocabulary":
-        raise UsageError(f"run {run} was not computed by an engine of this program: it cannot be computed again")
+        raise UsageError(
+            f"the answers of run {run} came from a server or a file: nothing computes them again bit for bit"
+        )
     chosen = _spread([answer for answer in queries.answers(run) if answer.stop_reason in _COMPUTED], count)
     if not chosen:
         raise UsageError(f"run {run} has no answer that the model ended: nothing to compute again")

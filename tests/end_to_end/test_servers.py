@@ -266,3 +266,33 @@ def test_the_same_model_on_a_server_says_the_same(llama_server: Callable[..., st
     assert len(bounds) == len([entropy for _, entropy in entropies if entropy is not None])
     pairs = zip(bounds.values(), (entropy for _, entropy in entropies if entropy is not None), strict=True)
     assert all(bound <= entropy + 1e-3 for bound, entropy in pairs)
+
+
+@pytest.mark.soak
+@pytest.mark.model
+def test_what_is_stored_of_the_bundled_model_is_what_its_server_says(
+    llama_server: Callable[..., str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Quantised, other prompt cuts move it: it is compared with the server's own words, asked without a stream."""
+    import httpx2
+
+    database = tmp_path / "x.db"
+    model = resolve_model("smollm2", load_registry()).path
+    assert model is not None
+    url = llama_server(model)
+    user_models_file().parent.mkdir(parents=True, exist_ok=True)
+    user_models_file().write_text(f'[served]\nurl = "{url}"\nmodel = "m"\n')
+    asked = ["--tasks", "words_collection", "--difficulty", "trivial", "--limit", "2", "--seed", "1", "-n", "24"]
+    assert run_command_line(["run", "-m", "served", *asked, "--db", str(database), "--display", "none"]) == 0
+    capfd.readouterr()
+    assert run_command_line(["show", "1", "words_collection:1", "--db", str(database), "--json"]) == 0
+    shown = json.loads(capfd.readouterr().out)
+    body = {"model": "m", "messages": shown["messages"], "temperature": 0.0, "repeat_penalty": 1.0, "max_tokens": 24}
+    body |= {"logprobs": True, "top_logprobs": 20}
+    whole = httpx2.post(f"{url}/chat/completions", json=body, timeout=120, trust_env=False).json()["choices"][0]
+    said_by_server = whole["logprobs"]["content"]
+    stored = rows(database, TOKENS.format(run=1).replace("ORDER", "AND problem.position = 0 ORDER"))
+    assert "".join(token[3].decode() for token in stored) == shown["reply"] == whole["message"]["content"]
+    for token, one in zip(stored, said_by_server, strict=False):
+        assert token[3].decode() == one["token"]
+        assert token[4] == pytest.approx(one["logprob"], abs=1e-4)

@@ -162,6 +162,26 @@ def test_a_base_model_is_asked_for_a_completion_of_plain_text() -> None:
     assert info.sent["path"] == "/completions"
 
 
+def test_completions_of_llama_server_have_the_log_probabilities_of_chats() -> None:
+    """With ids, the bytes of each token, and what it measured beside."""
+    tops = [
+        {"id": 7, "token": "2", "bytes": [50], "logprob": -0.5},
+        {"id": 8, "token": "", "bytes": [195], "logprob": -1},
+    ]
+    one = {"id": 7, "token": "2", "bytes": [50], "logprob": -0.5, "top_logprobs": tops}
+    parts = [
+        event({"choices": [{"index": 0, "text": "2", "logprobs": {"content": [one]}, "finish_reason": None}]}),
+        event({"choices": [{"index": 0, "text": "", "logprobs": None, "finish_reason": "stop"}], "timings": {}}),
+        event({"choices": [], "usage": {"completion_tokens": 1}}),
+        b"data: [DONE]\n\n",
+    ]
+    with ScriptedServer(lambda asked, number: Answer(parts), probe=lambda asked: Answer(parts)) as server:
+        outlet = compute(load(server, completions=True)[0], generate(1))
+    (token,) = outlet.of_kind(Token)
+    assert (token.piece, token.log_probability, token.alternatives) == (b"2", -0.5, (b"2", b"\xc3"))
+    assert outcome(outlet) == ("2", "end", None)
+
+
 def test_nobody_looks_for_a_password_where_no_key_is_named(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login me password secret\n")

@@ -70,6 +70,10 @@ SECRET = "sk-very-secret"
         (('url = "http://host/v1"', 'model = "m"', "request = { stream = false }"), 'may not hold "stream"'),
         (('url = "http://host/v1"', 'model = "m"', "request = { when = 2026-01-01 }"), "texts, numbers"),
         (('url = "http://host/v1"', 'model = "m"', "request = 3"), '"request" must be a table'),
+        (
+            ('url = "http://host/v1"', 'model = "m"', f'request = {{ a = [{{ "API-Key" = "{SECRET}" }}] }}'),
+            'may not hold "API-Key"',
+        ),
         (('url = "http://host/v1"', 'model = "m"', 'path = "a.gguf"'), "not path and url"),
         (('path = "a.gguf"', 'key_env = "A"'), '"key_env" goes with url'),
         (('url = "http://host/v1"', 'model = "m"', 'kind = "talk"'), "chat, instruct, reasoning, base"),
