@@ -286,7 +286,7 @@ def resume(
 def report(
     run: ReportedArgument = "latest",
     output: Annotated[
-        ReportFormat, typer.Option("--format", help="table, json, csv, md or latex.")
+        ReportFormat, typer.Option("--format", help="table, json, csv, md, latex or html.")
     ] = ReportFormat.TABLE,
     unit: Annotated[str, typer.Option("--unit", help="atom, line, generation; joined by commas.")] = "",
     function: Annotated[str, typer.Option("--function", help="Confidence functions, joined by commas.")] = "",
@@ -301,6 +301,9 @@ def report(
         bool, typer.Option("--analyses", help="Add alignment, densities, label noise, tokens and characters.")
     ] = False,
     draws: Annotated[int, typer.Option("--draws", help="Bootstrap draws for 95 % intervals; 0: none.")] = 1000,
+    answers: Annotated[
+        int | None, typer.Option("--answers", help="With html: answers token by token; default: 16.")
+    ] = None,
     database: Database = None,
 ) -> int:
     """Print how right and how calibrated a run is, and by which function, map and unit; or what a study found."""
@@ -313,7 +316,7 @@ def report(
         return report_study(run, database, output.value)
     units, functions, calibrators = map(names_in, (unit, function, calibrator))
     selection = select_rows(units, functions, calibrators, by=by, draws=draws, full=full, analyses=analyses)
-    return print_report(run, database, output.value, selection)
+    return print_report(run, database, output.value, selection, answers)
 
 
 @app.command()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from salt_tui.commands.failures import DONE
 from salt_tui.commands.line_width import terminal_width
+from salt_tui.commands.report import PAGE
 from salt_tui.measure.two_runs import RunName, cell_tests, compare_two
 from salt_tui.paths import database_path
 from salt_tui.reports.comparison import COMPARISON_FORMATS, Comparison
@@ -20,7 +21,7 @@ def compare_runs(names: Sequence[str], database: Path | None, output: str, funct
     Args:
         names: runs as ``N``, ``latest`` or ``FILE.db:N``; the first and second are a pair, the third and fourth, …
         database: of the runs that are named without a file; None for the usual one.
-        output: one of `COMPARISON_FORMATS`.
+        output: one of `COMPARISON_FORMATS`, or ``html``.
         function: the confidence function; None for the headline one.
 
     Raises:
@@ -34,6 +35,12 @@ def compare_runs(names: Sequence[str], database: Path | None, output: str, funct
     path = database or database_path()
     runs = [RunName.of(name, path) for name in names]
     pairs = [compare_two(first, second, chosen) for first, second in zip(runs[::2], runs[1::2], strict=True)]
-    for line in COMPARISON_FORMATS[output](Comparison(pairs, cell_tests(pairs)), terminal_width()):
+    comparison = Comparison(pairs, cell_tests(pairs))
+    if output == PAGE:
+        from salt_tui.commands.page import comparison_page
+
+        print(comparison_page(comparison, names, path))
+        return DONE
+    for line in COMPARISON_FORMATS[output](comparison, terminal_width()):
         print(line)
     return DONE

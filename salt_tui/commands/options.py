@@ -26,6 +26,7 @@ class ReportFormat(StrEnum):
     CSV = "csv"
     MD = "md"
     LATEX = "latex"
+    HTML = "html"
 
 
 class ComparisonFormat(StrEnum):

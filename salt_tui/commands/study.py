@@ -131,7 +131,8 @@ def report_study(name: str, database: Path | None, output: str) -> int:
         UsageError: another format, or studies that cannot be measured together.
     """
     if output not in {"table", "json"}:
-        raise UsageError(f"--format {output}: a study is printed as table or json")
+        page = "; `report RUN --format html` is a page on a run and its studies" if output == "html" else ""
+        raise UsageError(f"--format {output}: a study is printed as table or json{page}")
     path = database or database_path()
     if "," in name:
         _print_together(path, name.split(","), json_output=output == "json")
@@ -223,6 +224,15 @@ def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: St
     }
 
 
+def study_table(result: StudyResult) -> TextTable:
+    """Return what a kind of study found beside its signals as a table."""
+    return TextTable(
+        title="",
+        heads=tuple(column.replace("_", " ") for column in result.columns),
+        rows=tuple(tuple(map(_cell, row)) for row in result.rows),
+    )
+
+
 def _cell(value: str | float | None) -> str:
     if isinstance(value, str):
         return visible(value)
@@ -235,12 +245,7 @@ def _table_lines(data: Mapping[str, Any], result: StudyResult, functions: Sequen
     yield f"study {data['study']}: {data['kind']} of run {run}, {state}{done}"
     if result.rows:
         yield ""
-        table = TextTable(
-            title="",
-            heads=tuple(column.replace("_", " ") for column in result.columns),
-            rows=tuple(tuple(map(_cell, row)) for row in result.rows),
-        )
-        yield from (*table.as_text(), "")
+        yield from (*study_table(result).as_text(), "")
         for note in result.notes:
             yield from wrapped(note, width)
     if functions:

@@ -55,7 +55,7 @@ def draw_reliability(measured: Measured) -> Drawing:
     notes = (
         *_head(measured, views),
         "Bars: share of right ones in each fifteenth of the confidence that holds any; dot: mean confidence there."
-        " Hatched: the gap; //// says too much, .... too little. Below: how many. All tasks: the bars pool their units;"
+        " Hatched: the gap; /// says too much, \\\\\\ too little. Below: how many. All tasks: bars pool their units,"
         " right and ECE are means over tasks, each task equal.",
     )
     height = 3.6 if len(views) == 1 else 2.2 * -(-len(views) // COLUMNS)
@@ -71,7 +71,7 @@ def _diagram(above: Axes, below: Axes, view: ConfidenceView, *, large: bool) -> 
     width = bins.upper - bins.lower
     middle = bins.lower + width / 2
     above.bar(middle, bins.accuracy, width=width * 0.94, color="#a8c8ee", edgecolor=RIGHT, linewidth=0.5)
-    for over, colour, hatch in ((True, WRONG, "//////"), (False, RIGHT, "......")):
+    for over, colour, hatch in ((True, WRONG, "//////"), (False, RIGHT, "\\\\\\\\\\\\")):
         gaps = bins.gaps > 0 if over else bins.gaps < 0
         if gaps.any():
             low = np.minimum(bins.accuracy, bins.confidence)[gaps]

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST_ANSWERS, MOST_ATOMS = 60, 400
 """Of one task; beyond them a cell would be thinner than a printed line."""
 
+MOST_STROKES = 5000
+"""Of one task that are drawn as lines; more are drawn as dots, so that a file stays small."""
+
 _MARKS = {"wrong": "\\", "redundant": "/", "abstained": "?", "missing": ""}
 _UNKNOWN = "#d9d9d9"
 _ROW = 0.085
@@ -138,15 +141,13 @@ def _panel(axes: Axes, task: _Task) -> None:
 
 
 def _strokes(axes: Axes, rows: NDArray[np.intp], columns: NDArray[np.intp], mark: str) -> None:
-    """Draw a stroke across each cell: errors are seen without colour."""
-    from matplotlib.collections import LineCollection
-
+    """Draw a stroke across each cell, all as one line: errors are seen without colour."""
     lean = 0.5 if mark == "\\" else -0.5
-    lines = [
-        [(column - 0.5, row - lean), (column + 0.5, row + lean)]
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
-    ]
-    axes.add_collection(LineCollection(lines, colors="black", linewidths=0.45), autolim=False)
+    gap = np.full(rows.size, np.nan)
+    xs = np.column_stack([columns - 0.5, columns + 0.5, gap]).ravel()
+    ys = np.column_stack([rows - lean, rows + lean, gap]).ravel()
+    many = bool(rows.size > MOST_STROKES)
+    axes.plot(xs, ys, color="black", linewidth=0.45, scalex=False, scaley=False, rasterized=many)
 
 
 def _key(axes: Axes) -> None:

@@ -54,8 +54,10 @@ def draw_interventions(measured: Measured) -> Drawing:
                         y=f"change of {OUTCOME_NAMES[outcome]}" if column == 0 else "",
                         title=f"{visible(task.task, 40)}, {TREATMENT_NAMES[treatment]}" if row == 0 else "",
                     )
-                    if table[row, column].get_legend_handles_labels()[0]:
-                        table[row, column].legend(loc="best", handlelength=2.2)
+                _room_above(*table[row])
+                for axes in table[row]:
+                    if axes.get_legend_handles_labels()[0]:
+                        axes.legend(loc="upper left", handlelength=2.2)
 
     notes = (
         *_head(measured, findings, tasks),
@@ -80,7 +82,6 @@ def _effects(axes: Axes, contrasts: Sequence[Contrast]) -> None:
         colour, style = (WRONG, (0, (4, 1.5))) if contrast.adjusted else (RIGHT, "-")
         label = f"other fixed: {words}" if contrast.adjusted else words
         _line(axes, contrast.curve, colour, style, label, band=not contrast.adjusted)
-    _room_above(axes)
 
 
 def draw_length(measured: Measured) -> Drawing:
@@ -150,9 +151,12 @@ def _line(axes: Axes, curve: Curve, colour: str, style: Any, label: str, *, band
         axes.plot(curve.dose, curve.high, color=colour, linewidth=0.5, linestyle=(0, (1, 1)))
 
 
-def _room_above(axes: Axes) -> None:
-    """Cut bands beyond ±1, which no change of a share reaches, and leave room for words above the curves."""
-    low, high = axes.get_ylim()
+def _room_above(axes: Axes, *others: Axes) -> None:
+    """Cut bands beyond ±1, which no change of a share reaches, and leave room for words above the curves.
+
+    Axes that share their scale are changed together.
+    """
+    low, high = (pick(one.get_ylim()[end] for one in (axes, *others)) for end, pick in ((0, min), (1, max)))
     low, high = max(low, -1.05), min(high, 1.05)
     ticks = [tick for tick in axes.get_yticks() if low <= tick <= high]
     axes.set_yticks(ticks)

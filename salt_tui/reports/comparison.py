@@ -12,6 +12,7 @@ from salt_tui.csv_rows import write_csv
 from salt_tui.measure.header import RunHeader
 from salt_tui.measure.two_runs import ComparedRuns
 from salt_tui.reports.cells import interval_notes
+from salt_tui.reports.html_page import Section
 from salt_tui.reports.json_report import ends, header_data
 from salt_tui.reports.text_tables import TextTable, interval_text, latex, markdown, number, value_text
 from salt_tui.reports.wrapping import wrapped
@@ -87,24 +88,14 @@ def write_latex(comparison: Comparison, width: int) -> Iterator[str]:
             yield from table.as_latex()
 
 
-def write_html(comparison: Comparison, width: int) -> Iterator[str]:
-    """Yield one page without scripts or links: sentences and tables."""
-    yield '<!doctype html><html lang="en"><meta charset="utf-8"><title>Runs compared</title>'
-    yield "<style>body{font:16px sans-serif;max-width:70em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
-    yield "td:first-child,th:first-child{text-align:left}caption{font-weight:bold;text-align:left}</style>"
+def comparison_sections(comparison: Comparison) -> list[Section]:
+    """Return a part of a page for each pair, and last one on all of them."""
+    parts = []
     for pair in comparison.pairs:
         first, *others = head_lines(pair)
-        yield f"<h1>{_html(first)}</h1>"
-        yield from (f"<p>{_html(line)}</p>" for line in (*others, *sentences(pair)))
-        for table in tables(pair):
-            yield f"<table><caption>{_html(table.title)}</caption><tr>"
-            yield f"{''.join(f'<th>{_html(head)}</th>' for head in table.heads)}</tr>"
-            for row in table.rows:
-                yield f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>"
-            yield "</table>"
-            yield from (f"<p>{_html(note)}</p>" for note in table.notes)
-    yield from (f"<p>{_html(line)}</p>" for line in [*_cell_lines(comparison.cells), _LEGEND])
-    yield "</html>"
+        found = tuple(("", sentence) for sentence in sentences(pair))
+        parts.append(Section(first, tuple(others), found, tuple(tables(pair))))
+    return [*parts, Section("Reading the tables", tuple(_cell_lines(comparison.cells)), notes=(_LEGEND,))]
 
 
 def write_json(comparison: Comparison, width: int) -> Iterator[str]:
@@ -141,9 +132,8 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison, int], Iterable[str]]] = {
     "csv": write_rows,
     "md": write_markdown,
     "latex": write_latex,
-    "html": write_html,
 }
-"""By the name on the command line."""
+"""By the name on the command line; ``html``, which has figures, is `commands.page`."""
 
 _LEGEND = (
     "B − A: of the problems that both answered; [ ] 95 % interval over problems; p: by swapping the runs of problems;"
@@ -350,7 +340,3 @@ def signed(value: float | None) -> str:
 
 def _p(value: float | None) -> str:
     return "" if value is None else "<.001" if value < 0.001 else number(value)
-
-
-def _html(text: str) -> str:
-    return text.strip().replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -33,13 +33,13 @@ def write_table(report: FullReport, width: int) -> Iterator[str]:
         yield ""
         for label, sentence in sentences(report):
             yield from wrapped(f"{label:<{_LABEL}}{sentence}", width, " " * _LABEL)
-    tables = _tables(report)
+    tables = report_tables(report)
     for table in tables:
         yield ""
         yield from table.as_text(width)
         for note in table.notes:
             yield from wrapped(note, width)
-    notes = [*legend(tables), *_notes(report)]
+    notes = [*legend(tables), *report_notes(report)]
     yield ""
     for note in notes:
         yield from wrapped(note, width)
@@ -55,12 +55,12 @@ def write_markdown(report: FullReport, width: int) -> Iterator[str]:
         yield ""
         for label, sentence in sentences(report):
             yield f"- **{label}.** {markdown(sentence)}"
-    tables = _tables(report)
+    tables = report_tables(report)
     for table in tables:
         yield ""
         yield from table.as_markdown()
     yield ""
-    yield from (f"- {markdown(note)}" for note in [*legend(tables), *_notes(report)])
+    yield from (f"- {markdown(note)}" for note in [*legend(tables), *report_notes(report)])
 
 
 def write_latex(report: FullReport, width: int) -> Iterator[str]:
@@ -70,7 +70,7 @@ def write_latex(report: FullReport, width: int) -> Iterator[str]:
         yield f"% {line}"
     if report.selection.usual:
         yield from (f"% {label}: {sentence}" for label, sentence in sentences(report))
-    tables = _tables(report)
+    tables = report_tables(report)
     for table in tables:
         yield ""
         yield from table.as_latex()
@@ -99,7 +99,7 @@ REPORT_FORMATS: dict[str, Writer] = {
     "md": write_markdown,
     "latex": write_latex,
 }
-"""By the name on the command line."""
+"""By the name on the command line; ``html``, which needs answers and figures, is `commands.page`."""
 
 
 def legend(tables: Sequence[TextTable]) -> list[str]:
@@ -116,11 +116,13 @@ def legend(tables: Sequence[TextTable]) -> list[str]:
     return [f"Marks: {'; '.join(parts)}; ↑ higher, ↓ lower is better."] if parts else []
 
 
-def _tables(report: FullReport) -> list[TextTable]:
+def report_tables(report: FullReport) -> list[TextTable]:
+    """Return the tables of the usual questions, or of the chosen rows, and those of analyses."""
     tables = question_tables(report) if report.selection.usual else row_tables(report.rows, report.selection.by)
     return tables if report.analyses is None else [*tables, *analysis_tables(report.analyses)]
 
 
-def _notes(report: FullReport) -> list[str]:
+def report_notes(report: FullReport) -> list[str]:
+    """Return what was left out, and the warnings of the run."""
     brief = left_out_notes(report.summary, brief=True) if report.selection.usual else []
     return [*brief, *warnings(report.summary)]
