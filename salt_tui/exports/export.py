@@ -7,10 +7,12 @@ from pathlib import Path
 
 from salt_tui.exports.formats import EXPORT_FORMATS, ExportFormat, ExportOptions
 from salt_tui.paths import expanded
+from salt_tui.store.disk_space import TOKEN_BYTES, room_for
 from salt_tui.store.errors import StoreError, StoreFailure
 from salt_tui.store.placing import Standing, complete_file, standing
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import Work
+from salt_tui.visible_text import visible
 
 _WAY_OUT = "choose another name or overwrite it with --force"
 _FAILED_AT_WORK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
@@ -43,6 +45,8 @@ def export_work(
     try:
         _refuse_target(target, database, overwrite=overwrite)
         with open_queries(database) as queries:
+            if chosen.database:
+                room_for(queries.token_count(work.run) * TOKEN_BYTES, target, f"the export to {visible(str(target))}")
             replaced: tuple[Standing, ...] = ("empty", "file") if overwrite else ()
             with complete_file(target, replaced, database=chosen.database) as temporary:
                 _write(chosen, queries, work, temporary, target, wanted)

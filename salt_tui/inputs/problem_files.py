@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from salt_tui.inputs.json_lines import read_rows, read_text
+from salt_tui.inputs.json_lines import read_rows
+from salt_tui.inputs.text_lines import LONGEST_LINE, text_lines
 from salt_tui.usage_error import UsageError
 from tasks.registry import task_for_release_name
 from tasks.release import solve_release_row
@@ -17,20 +18,20 @@ def solve_problems(name: str, file: Path) -> Iterator[str]:
 
     Args:
         name: of the task, ours or the release's.
-        file: JSON lines with ``input`` (and what the release adds), or one problem as plain text.
+        file: JSON lines with ``input`` (and what the release adds), or one problem as plain text; plain or gzip.
 
     Raises:
         UnknownNameError: for the name.
         UsageError: the file or a row cannot be read, or is no problem of the task; names file and line.
     """
     task = task_for_release_name(name)
-    text = read_text(file)
-    if not text.strip():
+    first = next((line for line in text_lines(file, newline="\n") if line.strip()), "")
+    if not first:
         raise UsageError(f"{file} is empty")
     # No problem text begins with a brace, so a damaged first row is not taken for one.
-    if not text.lstrip().startswith("{"):
+    if not first.lstrip().startswith("{"):
         try:
-            yield task.solve(text)
+            yield task.solve(_whole_text(file))
         except ProblemTextError as error:
             raise UsageError(f"{file}: {error}") from error
         return
@@ -39,3 +40,14 @@ def solve_problems(name: str, file: Path) -> Iterator[str]:
             yield solve_release_row(task, row)
         except ProblemTextError as error:
             raise UsageError(f"{place}: {error}") from error
+
+
+def _whole_text(file: Path) -> str:
+    """Return a text as it would be read from a terminal: every kind of line end is one line feed."""
+    lines, size = [], 0
+    for line in text_lines(file, newline="\n"):
+        lines.append(line)
+        size += len(line)
+        if size > LONGEST_LINE:
+            raise UsageError(f"{file}: a problem longer than {LONGEST_LINE:,} characters")
+    return "".join(lines).replace("\r\n", "\n").replace("\r", "\n")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from salt_tui.inputs.text_lines import opened_bytes, readable
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 from tasks.own_problems import FILE_PREFIX, OwnProblem, OwnTask, RowError, read_problem
@@ -112,21 +113,18 @@ def task_name(file: Path) -> str:
 
 def _lines(file: Path, faults: list[RowFault]) -> Iterator[tuple[int, bytes]]:
     """Yield number and content of every line that is not blank; too long a line or file is a fault and ends it."""
-    try:
-        with file.open("rb") as stream:
-            number = size = 0
-            while line := stream.readline(LONGEST_LINE + 1):
-                number, size = number + 1, size + len(line)
-                if len(line) > LONGEST_LINE or size > MOST_BYTES:
-                    what = f"a line longer than {LONGEST_LINE:,}" if size <= MOST_BYTES else f"more than {MOST_BYTES:,}"
-                    faults.append(RowFault(number, f"{what} bytes; nothing after it was read"))
-                    return
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise UsageError(f"{_shown(file)}: {error.strerror}") from error
+    with readable(file), opened_bytes(file) as stream:
+        number = size = 0
+        while line := stream.readline(LONGEST_LINE + 1):
+            number, size = number + 1, size + len(line)
+            if len(line) > LONGEST_LINE or size > MOST_BYTES:
+                what = f"a line longer than {LONGEST_LINE:,}" if size <= MOST_BYTES else f"more than {MOST_BYTES:,}"
+                faults.append(RowFault(number, f"{what} bytes; nothing after it was read"))
+                return
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if line.strip():
+                yield number, line
 
 
 def _object(line: bytes) -> dict[str, Any]:

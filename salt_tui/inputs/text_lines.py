@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO, cast
 
 from salt_tui.usage_error import UsageError
 
@@ -60,12 +60,37 @@ def text_lines(file: Path, *, newline: str) -> Iterator[str]:
                 number += 1
         except UnicodeDecodeError as error:
             # Bytes are decoded some thousands at a time, so the place inside them says nothing.
-            raise UsageError(f"{file}: not UTF-8 text ({error.reason}, in line {number} or after it)") from error
+            place = None if file == STDIN else _broken_line(file, newline)
+            where = f"in line {number} or after it" if place is None else f"in line {place}"
+            raise UsageError(f"{file}: not UTF-8 text ({error.reason}, {where})") from error
+
+
+def _broken_line(file: Path, newline: str) -> int | None:
+    """Read a file again and return its first line that is not UTF-8; None where a line is too long to tell."""
+    with opened_bytes(file) as binary:
+        number = 1
+        while line := binary.readline(LONGEST_LINE):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                before = line[: error.start]
+                return number + (before.count(b"\r") if newline == "" else 0)
+            if not line.endswith(b"\n"):
+                return None
+            number += line[:-2].count(b"\r") + 1 if newline == "" else 1
+    return None
+
+
+@contextmanager
+def opened_bytes(file: Path) -> Iterator[IO[bytes]]:
+    """Give the bytes of a file, or of standard input, unpacked where it is compressed with gzip."""
+    with open(0, "rb", closefd=False) if file == STDIN else file.open("rb") as raw:
+        compressed = raw.peek(2)[:2] == _GZIP
+        with gzip.GzipFile(fileobj=raw) if compressed else raw as binary:
+            yield cast(IO[bytes], binary)
 
 
 @contextmanager
 def _opened(file: Path, newline: str) -> Iterator[TextIO]:
-    with open(0, "rb", closefd=False) if file == STDIN else file.open("rb") as raw:
-        compressed = raw.peek(2)[:2] == _GZIP
-        with gzip.GzipFile(fileobj=raw) if compressed else raw as binary:
-            yield io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)
+    with opened_bytes(file) as binary:
+        yield io.TextIOWrapper(binary, encoding="utf-8-sig", newline=newline)

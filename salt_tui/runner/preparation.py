@@ -14,7 +14,6 @@ from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, re
 from salt_tui.engine.requests import ChatTurn
 from salt_tui.paths import new_engine_log_path
 from salt_tui.runner.asked_problems import OWN_DIFFICULTY, generated_record, letter_choice, own_record
-from salt_tui.runner.disk_space import TOKEN_BYTES, room_for
 from salt_tui.runner.events import ModelLoading, Notice
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.loop import ReadyWork
@@ -32,6 +31,7 @@ from salt_tui.runner.prompting import (
 )
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
+from salt_tui.store.disk_space import TOKEN_BYTES, room_for
 from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, Statistics, Work
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.usage_error import UsageError

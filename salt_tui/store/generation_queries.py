@@ -62,6 +62,15 @@ class GenerationQueries(Reader):
         )
         return [StoredGeneration(*row) for row in rows]
 
+    def token_count(self, run: int) -> int:
+        """Return how many tokens are stored of a run's own answers."""
+        rows = self._rows(
+            "SELECT count(*) FROM problem JOIN generation ON generation.problem = problem.id AND study IS NULL"
+            " JOIN token ON token.generation = generation.id WHERE problem.run = ?",
+            (run,),
+        )
+        return int(rows[0][0])
+
     def answers_that_say(self, run: int, words: str) -> frozenset[int]:
         """Return the generations of a run's answers whose reply or problem holds some words in any ASCII case."""
         rows = self._rows(

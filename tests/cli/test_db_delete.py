@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from types import SimpleNamespace
@@ -80,3 +81,30 @@ def test_a_run_that_the_disk_has_no_room_for_is_not_begun(tmp_path, scripted_mod
     assert "the run is not begun: it will write about" in captured.err
     assert captured.err.count("\n") == 1
     assert runs(database) == []
+
+
+@pytest.mark.process
+def test_nor_is_a_study_an_export_or_an_import(tmp_path, scripted_model, monkeypatch, capsys):
+    model, database = scripted_model("dna_translation"), tmp_path / "x.db"
+    asked = ["--tasks", "dna_translation", "--difficulty", "trivial", "--limit", "3", "--seed", "1"]
+    written = ["--db", str(database), "--display", "none"]
+    assert run_command_line(["run", "-m", str(model), *asked, *written]) == 0
+    answers = tmp_path / "answers.jsonl"
+    assert run_command_line(["tasks", "export", "maze", "--limit", "1", "-o", str(answers)]) == 0
+    row = json.loads(answers.read_text())
+    answers.write_text(json.dumps({**row, "response": "****\nU D\n****"}))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10))
+    for words in (
+        ["study", "samples", "1", "-k", "5", "--temp", "0.7", *written],
+        ["study", "activations", "1", *written],
+        ["export", "1", "-o", str(tmp_path / "out.db"), "--db", str(database)],
+        ["import", str(answers), "--db", str(database)],
+    ):
+        capsys.readouterr()
+        assert run_command_line(words) == 2, words
+        captured = capsys.readouterr()
+        assert "is not begun: it will write about" in captured.err, words
+        assert captured.err.splitlines()[-1].startswith("salt-tui: ")
+    with open_queries(database) as queries:
+        assert [listing.studies for listing in queries.list_runs()] == [()]
+    assert sorted(path.name for path in tmp_path.glob("*out*")) == []

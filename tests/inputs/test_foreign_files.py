@@ -10,6 +10,7 @@ import pytest
 from salt_tui.inputs.answer_files import LabelOptions, label_file, labels_data
 from salt_tui.inputs.json_lines import read_rows
 from salt_tui.inputs.problem_files import solve_problems
+from salt_tui.runner.brought_tokens import tokens_of_row
 from salt_tui.usage_error import UsageError
 
 ATOMS = LabelOptions(unit="atom", aligned=False, compat=False)
@@ -27,7 +28,7 @@ def test_rows_come_with_their_line(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text(MARK + json.dumps(ROW) + "\n", encoding="utf-8")
-    (labels,) = label_file(file, ATOMS)
+    (labels,) = label_file(file, ATOMS, tokens_of_row)
     assert labels.statuses == ("correct", "wrong")
     file.write_text(MARK + json.dumps({"input": "ATT"}), encoding="utf-8")
     assert list(solve_problems("dna_translation", file)) == ["TAA"]
@@ -41,7 +42,7 @@ def test_half_a_surrogate_pair_is_an_unknown_character(tmp_path: Path, field: st
     file = tmp_path / "a.jsonl"
     row = {**ROW, field: "****\nTAA \ud800 \udfff\n****" if field == "response" else "TAA \udc80"}
     file.write_text(json.dumps(row), encoding="ascii")
-    (labels,) = label_file(file, options)
+    (labels,) = label_file(file, options, tokens_of_row)
     assert "correct" in labels.statuses or "wrong" in labels.statuses
     assert json.dumps(labels_data(labels))
     (content,) = (content for _, content in read_rows(file, ("task",)))
@@ -70,7 +71,7 @@ def test_a_row_that_cannot_be_labelled_is_named_by_file_and_line(
     file = tmp_path / "a.jsonl"
     file.write_text(f"{json.dumps(ROW)}\n\n{json.dumps(bad)}\n", encoding="utf-8")
     with pytest.raises(UsageError) as caught:
-        list(label_file(file, options))
+        list(label_file(file, options, tokens_of_row))
     message = str(caught.value)
     assert message.startswith(f"{file}:3: ")
     assert named in message

@@ -79,6 +79,39 @@ def test_damaged_files_are_one_line(damage, tmp_path, capsys):
     assert ("gzip" in captured.err) == (damage != "not UTF-8")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_line_that_is_not_utf_8_is_named(end, packed, tmp_path, capsys):
+    rows = TABLE.replace("\n", end).encode().split(end.encode())
+    rows[400] = b"0.5,1,\xff"
+    data = end.encode().join(rows)
+    file = tmp_path / "x.csv"
+    file.write_bytes(gzip.compress(data) if packed else data)
+    assert run_command_line(["metrics", str(file)]) == 2
+    assert f"{file}: not UTF-8 text (invalid start byte, in line 401)" in capsys.readouterr().err
+    file.write_bytes(b"".join(json.dumps(ANSWER).encode() + b"\n" for _ in range(3000)) + b'{"task": "\xc3\x28"}\n')
+    assert run_command_line(["score", str(file)]) == 2
+    assert "in line 3001)" in capsys.readouterr().err
+
+
+def test_compressed_problems_are_read(tmp_path, capsys):
+    question = {"id": 1, "kind": "words", "prompt": "Say a b.", "reference": ["a", "b"]}
+    printed = []
+    for file in both(tmp_path, json.dumps(question)):
+        assert run_command_line(["tasks", "check", str(file), "--json"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    for text in ('{"input": "ATT CCC"}\n', "ATT CCC"):
+        for file in both(tmp_path, text):
+            assert run_command_line(["tasks", "solve", "dna_translation", str(file)]) == 0
+            assert "TAA GGG" in capsys.readouterr().out
+    damaged = tmp_path / "x.jsonl.gz"
+    damaged.write_bytes(gzip.compress(json.dumps(question).encode())[:-10])
+    for command in (["tasks", "check"], ["tasks", "solve", "maze"]):
+        assert run_command_line([*command, str(damaged)]) == 2
+        assert "damaged gzip file" in capsys.readouterr().err
+
+
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(text_lines, "LONGEST_LINE", 1000)
     file = tmp_path / "x.csv.gz"

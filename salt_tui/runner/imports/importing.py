@@ -23,6 +23,7 @@ from salt_tui.inputs.text_lines import STDIN
 from salt_tui.runner.imports.problem_rows import RowProblemError
 from salt_tui.runner.imports.reading import ReadAnswer, read_answer
 from salt_tui.runner.plan import Environment, RunPlan, SamplingPlan, TaskPlan, canonical_json, content_hash
+from salt_tui.store.disk_space import room_for
 from salt_tui.store.records import IMPORTED, FinishedAnswer, ModelRecord, RunRecord
 from salt_tui.store.store import Store
 from salt_tui.usage_error import UsageError
@@ -37,6 +38,10 @@ MOST_CHARACTERS = 1_000_000_000
 
 _IN_MEMORY = 64 * 1024**2
 """Bytes of scored rows that are kept in memory; more goes to a temporary file."""
+
+
+_PACKED = 2
+"""A scored row takes at least this part of its size while it waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ def import_answers(store: Store, file: Path) -> ImportedRun:
             pickle.dump(read.answer, spool)
         if not collected.answers:
             raise UsageError(f"{file}: holds no rows")
+        room_for(spool.tell() // _PACKED, store.path, "the import")
         spool.seek(0)
         model, record = collected.records(file)
         run = store.add_finished_run(model, record, _spooled(spool, collected.answers))

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from salt_tui.engine.engine import Activations, Token
 from salt_tui.engine.requests import Forced, Generate
-from salt_tui.runner.disk_space import room_for
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, TokenArrived
 from salt_tui.runner.jobs import Ending, Job, JobName, Output, ReplyEvent
 from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
 from salt_tui.runner.studies.plan import CoveredAnswer, Options, StudyPlan
+from salt_tui.store.disk_space import room_for
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import ActivationRecord, GenerationEnd, SignalRecord, UnitKind
 from salt_tui.store.results import StoredStudy

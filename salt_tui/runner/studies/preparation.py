@@ -21,6 +21,7 @@ from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.opened_model import OpenedModel
 from salt_tui.runner.plan import Environment, canonical_json, content_hash
 from salt_tui.runner.preparation import model_record
+from salt_tui.runner.prompting import ANSWER_ALLOWANCE
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.resumption import check_environment
 from salt_tui.runner.studies.kind import StudyKind, StudySetting
@@ -38,6 +39,7 @@ from salt_tui.runner.studies.second_model_loading import (
     refuse_another_vocabulary,
 )
 from salt_tui.runner.studies.subject import Subject, still_covered
+from salt_tui.store.disk_space import TOKEN_BYTES, room_for
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import StudyRecord, Work
 from salt_tui.store.results import StoredStudy
@@ -286,6 +288,17 @@ def tokens_of(request: Generate) -> int:
     return len(request.prompt) + sum(map(_tokens_of_segment, request.segments))
 
 
+def _least_bytes(kind: StudyKind, jobs: Sequence[Job]) -> int:
+    """Return about how much the jobs will store at least: most replies end long before their limit.
+
+    Walks for activations store no tokens; what their vectors take, the kind itself says.
+    """
+    segments = [segment for job in jobs for segment in job.request(0).segments]
+    free = sum(segment.max_tokens for segment in segments if isinstance(segment, Free)) // ANSWER_ALLOWANCE
+    walked = sum(len(segment.tokens) for segment in segments if isinstance(segment, Forced))
+    return TOKEN_BYTES * (free + (0 if "activations" in kind.needs else walked))
+
+
 def _tokens_of_segment(segment: Segment) -> int:
     if isinstance(segment, Free):
         return segment.max_tokens
@@ -336,6 +349,8 @@ def _jobs(
             refuse_another_vocabulary(loaded.name, queries.vocabulary(subject.stored.run), reading.vocabulary)
         setting = StudySetting(options, subject.plan, subject.answers, queries, engine, info, reading, work)
         jobs = kind.jobs(setting)
+        if work is None:
+            room_for(_least_bytes(kind, jobs), database, f"a study of kind {kind.name}")
         if announce is not None and kind.announce is not None:
             announce(Notice(kind.announce(setting, jobs)))
     return jobs

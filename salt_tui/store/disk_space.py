@@ -17,7 +17,7 @@ def room_for(size: int, database: Path, title: str) -> str:
 
     Args:
         size: bytes that will be written at least.
-        database: the file that grows.
+        database: the file that grows or is made.
         title: what is about to begin.
 
     Raises:
@@ -26,5 +26,5 @@ def room_for(size: int, database: Path, title: str) -> str:
     free = shutil.disk_usage(os.path.realpath(database.parent)).free
     what = f"it will write about {size / 1e6:,.1f} MB, and {free / 1e6:,.0f} MB of the disk are free"
     if size > free:
-        raise UsageError(f"{title} is not begun: {what}; free space, or choose another place with --db")
+        raise UsageError(f"{title} is not begun: {what}; free space, or choose another place")
     return what
