@@ -51,7 +51,6 @@ from salt_tui.engine.engine import (
 )
 from salt_tui.engine.remote_client import (
     FIRST_WAIT,
-    Answered,
     Client,
     CutError,
     LaterError,
@@ -71,7 +70,7 @@ from salt_tui.engine.remote_requests import (
     stop_reason,
 )
 from salt_tui.engine.remote_server import Server
-from salt_tui.engine.requests import ChatTurn, Choice, Free, Generate, Sampling, Spelled
+from salt_tui.engine.requests import ChatTurn, Choice, Free, Generate, Sampling, Segment, Spelled
 from salt_tui.engine.serve import Outlet, main
 from salt_tui.engine.token_alignment import AlignmentError, PlacedToken, TokenAligner
 from salt_tui.visible_text import visible
@@ -159,6 +158,7 @@ class RemoteBackend:
         if server.key_env and not key:
             raise ModelError(f"the environment variable {server.key_env} holds no key")
         self._server, self._width = server, 0
+        self._fruitless, self._stopped = 0, False
         self._client = Client(server, key or None, self._waits, self._notice)
         progress(LoadProgress(0.1))
         try:
@@ -224,8 +224,7 @@ class RemoteBackend:
         last: Chunk | None = None
         asked = body(self._server, _PROBE, 4, sampling, samplers)
         async with contextlib.aclosing(self._client.ask(asked, 4)) as answers:
-            async for answered in answers:
-                last = answered.chunk
+            async for last in answers:
                 found += aligner.add(last.text.encode(), last.tokens)
         if last is None:
             raise AnswerError("the server answers with nothing")
@@ -329,6 +328,8 @@ class RemoteBackend:
             refused = "a server cannot be asked to go on past an end"
         elif self._probe is not None and self._probe.samplers == "standard" and _needs_more(request.sampling):
             refused = "the server takes no top-k and min-p"
+        elif any("\ud800" <= character < "\ue000" for turn in request.conversation for character in turn.content):
+            refused = "the prompt holds half a character, which has no bytes"
         if refused is not None:
             outlet.ended(SequenceEnded(request.key, "failed", refused))
             return
@@ -412,13 +413,14 @@ class RemoteBackend:
         text = over = False
         first: list[PlacedToken] = []
         async with contextlib.aclosing(self._client.ask(asked, limit)) as answers:
-            async for answered in answers:
-                chunk = self._checked(answered)
+            async for chunk in answers:
+                self._refuse_another_model(chunk)
                 finish, text = chunk.finish or finish, text or bool(chunk.text)
                 tokens = chunk.tokens[: limit - flight.reported]
                 flight.reported += len(tokens)
                 first += self._place(flight, flight.aligner.add(chunk.text.encode(), tokens), segment)
-                if over := len(tokens) < len(chunk.tokens) and chunk.finish is None:
+                if over := len(tokens) < len(chunk.tokens):
+                    # The server does not keep to the limit.
                     finish = "length"
                     break
         if finish is None:
@@ -437,15 +439,14 @@ class RemoteBackend:
             return
         self._end(flight, SequenceEnded(request.key, reason, message))
 
-    def _checked(self, answered: Answered) -> Chunk:
+    def _refuse_another_model(self, chunk: Chunk) -> None:
         """Refuse an answer of another model than the one that was looked at."""
         assert self._probe is not None
-        model, first = answered.chunk.model, self._probe.answered
+        model, first = chunk.model, self._probe.answered
         if model is not None and first is not None and model != first:
             raise ServerError(f'the server answers with the model "{model}" now, it was "{first}"')
-        return answered.chunk
 
-    def _place(self, flight: _Flight, placed: list[PlacedToken], segment: Free | Spelled | object) -> list[PlacedToken]:
+    def _place(self, flight: _Flight, placed: list[PlacedToken], segment: Segment) -> list[PlacedToken]:
         """Report tokens of a free reply; those of a choice are only returned."""
         if not isinstance(segment, Free):
             return placed

@@ -102,18 +102,11 @@ class Waits:
 
     first: float
     generator: random.Random
-    tries: int = 6
+    tries: int = 8
 
     def seconds(self, failed: int) -> float:
         """Return the seconds after so many failed tries: between half of the doubled wait and all of it."""
         return float(self.first * 2 ** (failed - 1) * self.generator.uniform(0.5, 1.0))
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A piece of an answer."""
-
-    chunk: Chunk
 
 
 class _Bearer(httpx2.Auth):
@@ -179,7 +172,7 @@ class Client:
             raise ServerError(f'no model is served as "{visible(self._server.model, 60)}"; there are: {names}')
         return found.get(self._server.model, ServedModel())
 
-    async def ask(self, body: dict[str, Any], max_tokens: int) -> AsyncGenerator[Answered, None]:
+    async def ask(self, body: dict[str, Any], max_tokens: int) -> AsyncGenerator[Chunk, None]:
         """Ask and yield the answer piece by piece.
 
         Args:
@@ -197,7 +190,7 @@ class Client:
                 async with contextlib.aclosing(self._stream(body, max_tokens)) as chunks:
                     async for chunk in chunks:
                         begun = True
-                        yield Answered(chunk)
+                        yield chunk
             except _Later as later:
                 if begun:
                     raise CutError(f"the answer broke off: {later}") from None

@@ -134,7 +134,7 @@ def test_a_run_of_which_nothing_could_be_computed_fails_and_goes_on_when_the_ser
         set_up(server)
         assert run_command_line(run(database, questions, "--display", "plain")) == 1
         said_so = capfd.readouterr().err
-        assert "answers 503 (overloaded); tried 6 times" in said_so
+        assert "answers 503 (overloaded); tried 8 times" in said_so
         assert "tried again in 0.0 s" in said_so
         assert rows(database, "SELECT state FROM run") == [("failed",)]
         assert rows(database, "SELECT count(*) FROM generation WHERE stop_reason IS NOT NULL") == [(0,)]
