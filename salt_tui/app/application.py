@@ -188,16 +188,16 @@ class SaltApp(App[int]):
     async def _stop_and_exit(self, code: int) -> None:
         desk = self.desk
         if desk.loaded:
-            computing = desk.computing
-            if computing:
+            working = desk.working
+            if working:
                 desk.runs.stop()
             loop = asyncio.get_running_loop()
             deadline = loop.time() + STOP_SECONDS
             released = desk.keeper.release()
-            while (desk.computing or not released) and loop.time() < deadline:
+            while (desk.working or not released) and loop.time() < deadline:
                 await asyncio.sleep(_POLL_SECONDS)
                 released = desk.keeper.is_free
-            if computing:
+            if working:
                 desk.runs.note_interrupted()
             desk.runs.close()
         if not terminal_is_there():
@@ -220,8 +220,9 @@ class SaltApp(App[int]):
                 widget.refresh()
 
     async def action_quit(self) -> None:
-        """Quit; ask first while a run computes."""
-        if not self.desk.computing:
+        """Quit; ask first while something computes."""
+        working = self.desk.working
+        if not working:
             self.leave(0)
             return
 
@@ -229,11 +230,13 @@ class SaltApp(App[int]):
             if yes:
                 self.leave(0)
 
-        self.push_screen(Question("Quit while a run computes?", "It stops, and can be resumed bit for bit."), answered)
+        self.push_screen(
+            Question(f"Quit while {working} computes?", "It stops, and can be resumed bit for bit."), answered
+        )
 
     def action_quit_now(self) -> None:
         """Quit without asking."""
-        self.leave(130 if self.desk.computing else 0)
+        self.leave(130 if self.desk.working else 0)
 
     # --- what screens ask for -----------------------------------------------------------------------------------
 

@@ -48,6 +48,11 @@ class Desk:
             self.loaded = True
 
     @property
+    def working(self) -> str:
+        """What computes here at this moment, in words such as ``a study``; empty where nothing does."""
+        return self.runs.working if self.loaded else ""
+
+    @property
     def computing(self) -> bool:
         """Whether a run is computed here at this moment."""
         return self.loaded and self.runs.is_computing

@@ -65,9 +65,8 @@ def open_app(database: Path | None, first: Callable[[Desk], str | None] | None =
     code = app.run()
     if app.crash is not None:
         return report_failure(app.crash)
-    interrupted = app.desk.runs.interrupted if app.desk.loaded else None
-    if interrupted is not None:
+    for work in app.desk.runs.interrupted if app.desk.loaded else ():
         from salt_tui.commands.computing import resume_command
 
-        say(f"run {interrupted} interrupted; go on with: {resume_command(str(interrupted), app.desk.database)}")
+        say(f"{work.title} interrupted; go on with: {resume_command(str(work), app.desk.database)}")
     return code or 0

@@ -7,16 +7,20 @@ from pathlib import Path
 
 from salt_tui.app.run_session import RunSession
 from salt_tui.measure.two_runs import RunName
+from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.kept_engine import EngineKeeper
 from salt_tui.runner.request import RunRequest
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
+
+A_STUDY, A_REPLAY = "a study", "a replay"
 
 
 class BusyError(Exception):
-    """Another run is computed here already."""
+    """Something else is computed here already."""
 
-    def __init__(self) -> None:
-        super().__init__("a run computes already: stop it first (2, then X)")
+    def __init__(self, what: str, way: str) -> None:
+        super().__init__(f"{what} computes already: stop it first ({way})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class OpenRuns:
         answer_from: name of the screen that an answer was opened from.
         compared: the two runs to compare next; None once the screen has taken them.
         studied: number of the run whose studies are to be shown; None while none was asked for.
-        interrupted: number of the run that was stopped because the app ends, None while there is none.
+        beside: what is computed besides runs, by what it is: ``a study`` or ``a replay``; ended ones stay.
+        interrupted: names of the runs and studies that were stopped because the app ends, with what they are.
 
     Args:
         database: the file of runs.
@@ -62,13 +67,23 @@ class OpenRuns:
         self.answer_from = "live"
         self.compared: tuple[RunName, RunName] | None = None
         self.studied: int | None = None
-        self.interrupted: int | None = None
+        self.beside: dict[str, BackgroundRun] = {}
+        self.interrupted: list[Work] = []
         self._paused_for_suspension = False
+        self._run_stopped = False
+        self._stopped: list[BackgroundRun] = []
 
     @property
     def is_computing(self) -> bool:
         """Whether a thread or a child is still at work."""
         return self.computed is not None and self.computed.computing
+
+    @property
+    def working(self) -> str:
+        """What is at work: ``a run``, ``a study`` or ``a replay``; empty where nothing is."""
+        if self.is_computing:
+            return "a run"
+        return next((what for what, work in self.beside.items() if work.alive), "")
 
     def begin(self, request: RunRequest) -> None:
         """Begin a run and show it; raises `BusyError`."""
@@ -152,16 +167,23 @@ class OpenRuns:
             self.computed.toggle_pause()
 
     def stop(self) -> None:
-        """Ask the computation to stop; it stays resumable."""
+        """Ask all that computes to stop; it stays resumable."""
+        self._stopped = [work for work in self.beside.values() if work.alive]
+        for work in self._stopped:
+            work.stop()
+        self._run_stopped = self.is_computing
         if self.computed is not None and self.computed.computing:
             self.computed.stop()
 
     def note_interrupted(self) -> None:
-        """Take note of the run that was stopped, unless it had come to its end."""
-        if self.computed is not None:
+        """Take note of what was stopped before it had come to its end."""
+        if self.computed is not None and self._run_stopped:
             self.computed.pull()
-            if self.computed.state.phase != "finished":
-                self.interrupted = self.computed.run
+            if self.computed.state.phase != "finished" and self.computed.run is not None:
+                self.interrupted.append(Work(self.computed.run))
+        for work in self._stopped:
+            if work.work is not None and work.state != "finished":
+                self.interrupted.append(work.work)
 
     def close(self) -> None:
         """Stop reading and give the file back."""
@@ -171,4 +193,7 @@ class OpenRuns:
 
     def _refuse_while_computing(self) -> None:
         if self.is_computing:
-            raise BusyError
+            raise BusyError("a run", "2, then X")
+        study = self.beside.get(A_STUDY)
+        if study is not None and study.alive:
+            raise BusyError(A_STUDY, "X in Studies, which S in the list of runs opens")

@@ -22,6 +22,7 @@ from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.live_lines import progress_bar
 from salt_tui.app.messages import OpenAnswer, ShowScreen
+from salt_tui.app.open_runs import A_REPLAY
 from salt_tui.app.replay_state import ReplayState, delete_branch, load_experiment, load_replay, rename_branch
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.commands.failures import describe_failure
@@ -412,6 +413,7 @@ class ReplayScreen(FramedScreen):
     def _start(self, prepare: Callable[[Emit], ReadyWork], keeper: EngineKeeper | None) -> None:
         self._words, self._written = "begins", b""
         self._computing = BackgroundRun(prepare, lambda error: describe_failure(error)[0], keeper)
+        self.desk.runs.beside[A_REPLAY] = self._computing
         self._computing.start()
 
     def action_experiment(self) -> None:

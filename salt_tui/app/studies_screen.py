@@ -19,6 +19,7 @@ from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import MODEL_FILES, LineOfInput, Question
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import ShowScreen
+from salt_tui.app.open_runs import A_STUDY
 from salt_tui.app.studies_state import RunStudies
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.commands.failures import describe_failure
@@ -194,6 +195,7 @@ class StudiesScreen(FramedScreen):
             return prepare(emit)
 
         self._computing = BackgroundRun(with_room, lambda error: describe_failure(error)[0])
+        self.desk.runs.beside[A_STUDY] = self._computing
         self._computing.start()
         self._draw_progress()
 

@@ -10,6 +10,7 @@ from salt_tui.runner.events import RunEnded, RunEvent, RunStarted
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.kept_engine import EngineKeeper
 from salt_tui.runner.loop import Loop, ReadyWork
+from salt_tui.store.records import Work
 
 
 class BackgroundRun:
@@ -22,6 +23,8 @@ class BackgroundRun:
     Attributes:
         mailbox: events that nobody has taken.
         failure: the exception that ended the run, None while there is none.
+        work: the run or study that is computed, None before it is known.
+        state: in which it ended, None before.
 
     Args:
         prepare: makes the run ready, e.g. a call of `salt_tui.runner.preparation.prepare_run`.
@@ -37,6 +40,8 @@ class BackgroundRun:
     ) -> None:
         self.mailbox: deque[RunEvent] = deque()
         self.failure: BaseException | None = None
+        self.work: Work | None = None
+        self.state: str | None = None
         self._prepare = prepare
         self._describe = describe
         self._stop = threading.Event()
@@ -95,19 +100,24 @@ class BackgroundRun:
         run = 0
         try:
             ready = self._prepare(self._emit_while_preparing)
-            run = ready.work.run
+            run, self.work = ready.work.run, ready.work
             try:
-                self._loop = Loop(ready, self.mailbox.append, self._stop)
+                self._loop = Loop(ready, self._append, self._stop)
                 self._loop.run()
             finally:
                 ready.close()
         except _StoppedError:
-            self.mailbox.append(RunEnded(run, "interrupted", None))
+            self._append(RunEnded(run, "interrupted", None))
         except BaseException as error:
             self.failure = error
-            self.mailbox.append(RunEnded(run, "failed", self._describe(error)))
+            self._append(RunEnded(run, "failed", self._describe(error)))
         finally:
             self._ended.set()
+
+    def _append(self, event: RunEvent) -> None:
+        if isinstance(event, RunEnded):
+            self.state = event.state
+        self.mailbox.append(event)
 
     def _emit_while_preparing(self, event: RunEvent) -> None:
         # A run that is stored is ended by its loop, so that its number is known and its state is written.

@@ -9,6 +9,7 @@ from textual.widgets import DataTable, Input
 
 from salt_tui.app.application import SaltApp
 from salt_tui.app.dialogs import LineOfInput, Question
+from salt_tui.app.messages import ResumeRun
 from salt_tui.app.runs_screen import RunsScreen
 from salt_tui.app.studies_screen import StudiesScreen, StudyList
 from salt_tui.app.studies_state import startable_kinds
@@ -93,6 +94,30 @@ def test_a_study_is_stopped_and_goes_on(scripted_model: ScriptedModel, tmp_path:
         await until(pilot, lambda: screen._computing is None and studies_of(database) == [("samples", "finished")], 40)
 
     drive(scenario, database)
+
+
+def test_quitting_stops_a_study_and_tells_its_name(scripted_model: ScriptedModel, tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    make_run(scripted_model, database, seconds_per_step=0.1)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await opened(app, pilot)
+        await press(pilot, "studies.open")  # samples
+        await pilot.press("y")
+        await until(pilot, lambda: screen._total > 0)
+        app.post_message(ResumeRun(1))
+        await until(pilot, lambda: any("a study computes already" in note.message for note in app._notifications))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        assert "Quit while a study computes?" in screen_text(app)
+        await pilot.press("n")
+        await pilot.press("q", "y")
+        await until(pilot, lambda: app.return_value is not None)
+
+    app = drive(scenario, database)
+    assert app.return_value == 0
+    assert [str(work) for work in app.desk.runs.interrupted] == ["1.1"]
+    assert studies_of(database) == [("samples", "interrupted")]
 
 
 def test_another_model_is_asked_for(scripted_model: ScriptedModel, tmp_path: Path) -> None:
