@@ -14,7 +14,7 @@ from salt_tui.app.messages import ShowScreen
 
 LOOKS_PER_SECOND = 2
 _BAR = 6
-_PAUSED = {"paused": "paused", "stopping": "stopping", "loading": "loading"}
+_PAUSED = {"elsewhere": "elsewhere", "paused": "paused", "stopping": "stopping", "loading": "loading"}
 
 
 class FirstLine(Widget):
@@ -76,8 +76,9 @@ class FirstLine(Widget):
         return words
 
     def _progress(self) -> str:
-        """Say how far the run is that is computed here; nothing without one."""
-        progress = self._desk.runs.progress() if self._desk.loaded else None
+        """Say how far the run is that is computed here, or, on the screen, by another program; nothing without one."""
+        runs = self._desk.runs if self._desk.loaded else None
+        progress = None if runs is None else runs.progress() or runs.followed()
         if progress is None:
             return ""
         name = "a run" if progress.run is None else f"run {progress.run}"

@@ -42,7 +42,7 @@ PHASES = {
     "interrupted": "interrupted",
     "failed": "failed",
     "reading": "reading …",
-    "elsewhere": "computed by another process, R reads again",
+    "elsewhere": "another program computes this",
     "unreadable": "cannot be read",
 }
 

@@ -19,7 +19,7 @@ from salt_tui.app.live_parts import TaskLines
 from salt_tui.app.live_play import PlayedRun
 from salt_tui.app.live_questions import ask_for_another_environment, ask_to_cancel, ask_to_stop
 from salt_tui.app.map_rows import Place
-from salt_tui.app.messages import ExportRuns, OpenAnswer, OpenRun, ResumeRun, ShowScreen
+from salt_tui.app.messages import ExportRuns, OpenAnswer, ResumeRun, ShowScreen
 from salt_tui.app.run_session import RunSession
 from salt_tui.app.runs_state import why_not
 from salt_tui.app.scrubber import Scrubber
@@ -51,7 +51,6 @@ class LiveScreen(LiveBody):
         Binding("f", "function(1)", "Signal", tooltip="Next function or signal", id="live.function"),
         Binding("F", "function(-1)", "Previous function or signal", id="live.function_back"),
         Binding("slash", "filter", "Filter", tooltip="Show some answers only", id="live.filter"),
-        Binding("R", "read_again", "Read again", id="live.read_again"),
         Binding("g", "granularity", "Unit", tooltip="Atoms or lines", id="live.granularity"),
         Binding("t", "task", "Task", tooltip="Numbers of one task", id="live.task"),
         Binding("o", "log", "Log", id="live.log"),
@@ -66,7 +65,7 @@ class LiveScreen(LiveBody):
         Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.live_not_stopped"),
     ]
     FOOTER = (
-        "live.faster", "live.slower", "live.go_on", "live.pause", "live.cancel_run", "live.resume", "live.read_again",
+        "live.faster", "live.slower", "live.go_on", "live.pause", "live.cancel_run", "live.resume",
         "map.open", "map.next_wrong", "map.surest_wrong", "map.previous_answer", "live.function", "live.filter",
         "live.play", "live.task", "live.granularity", "live.export", "live.log", "live.cancel_answer", "live.copy",
     )  # fmt: skip
@@ -232,8 +231,6 @@ class LiveScreen(LiveBody):
             )
         if action == "speed":
             return self._play is not None
-        if action == "read_again":
-            return session is not None and session.state.phase == "elsewhere"
         if action == "resume":
             return True if session is not None and session.resumable else None
         if action == "export":
@@ -253,11 +250,6 @@ class LiveScreen(LiveBody):
     def action_go_on(self) -> None:
         """Wake the computation."""
         self.action_pause()
-
-    def action_read_again(self) -> None:
-        """Read anew what another process has stored meanwhile."""
-        if self._session is not None and self._session.run is not None:
-            self.post_message(OpenRun(self._session.run))
 
     def action_function(self, step: int) -> None:
         """Shade by the next confidence function, and remember it."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from salt_tui.app.answer_cells import FUNCTIONS, KINDS, AnswerCells
+from salt_tui.app.answer_cells import FUNCTIONS, KINDS, AnswerCells, UnitCells
 from salt_tui.app.atom_map import AtomMap
 from salt_tui.app.maze_drawing import TASK as MAZE
 from salt_tui.app.maze_drawing import Maze, read_maze
@@ -225,21 +225,51 @@ class LiveState:
 
     def add_stored(self, stored: AnswerUnits) -> None:
         """Show an answer of the store, unless it is being written at this moment."""
-        if self.map.number_of(stored.generation) is not None:
-            return
+        if self.map.number_of(stored.generation) is None:
+            self._add_stored(stored, stored.status or "open")
+
+    def follow_stored(self, stored: AnswerUnits) -> None:
+        """Show an answer as another program has stored it by now, in place of what is shown of it."""
+        number = self.map.number_of(stored.generation)
+        status = stored.status or "streaming"
+        if number is None:
+            self._add_stored(stored, status)
+        else:
+            answer = self.map.answers[number]
+            answer.status, answer.tokens = status, stored.tokens
+            self._fill(answer, stored)
+            self.map.changed(stored.generation)
+        task = self.view.tasks.get(stored.task)
+        if stored.status is not None and task is not None:
+            task.done = min(task.total, task.done + 1)
+
+    def follow_end(self, ended: RunEnded) -> Changes:
+        """Show that the program that computed the run has ended it."""
+        changes = Changes()
+        self._apply(ended, changes)
+        for generation in changes.generations:
+            self.map.changed(generation)
+        return changes
+
+    def _add_stored(self, stored: AnswerUnits, status: str) -> None:
         answer = AnswerCells(
             stored.generation,
             stored.task,
             stored.position,
-            stored.status or "open",
+            status,
             tokens=stored.tokens,
         )
+        self._fill(answer, stored)
+        self.map.add(answer)
+
+    def _fill(self, answer: AnswerCells, stored: AnswerUnits) -> None:
         for kind in KINDS:
-            units = stored.units[kind]
-            answer.units[kind].fill(units.statuses, units.lines, units.values)
+            units, cells = stored.units[kind], UnitCells(kind)
+            cells.fill(units.statuses, units.lines, units.values)
+            # At once: a thread that measures copies either the units before or these.
+            answer.units[kind] = cells
         answer.maze = _maze(stored.task, stored.question, stored.reference)
         answer.moves = list(stored.said)
-        self.map.add(answer)
 
     def take_signal_names(self, found: SignalNames) -> None:
         """Offer these signals; values that may have changed are read anew when they are looked at."""

@@ -31,7 +31,7 @@ class Progress:
         run: its number, None before it has one.
         share: of its answers that are done, 0..1; None before it has begun.
         seconds: estimate of what is left; None where there is none.
-        state: ``loading``, ``running``, ``paused`` or ``stopping``.
+        state: ``loading``, ``running``, ``paused`` or ``stopping``; ``elsewhere`` where another program computes it.
     """
 
     run: int | None
@@ -151,6 +151,15 @@ class OpenRuns:
         done = sum(task.done for task in view.tasks.values())
         total = sum(task.total for task in view.tasks.values())
         return Progress(session.run, done / total if total else None, view.remaining_seconds(), session.state.phase)
+
+    def followed(self) -> Progress | None:
+        """Return how far the run on the screen is that another program computes; None where none does."""
+        session = self.shown
+        if session is None or session.state.phase != "elsewhere":
+            return None
+        tasks = session.state.view.tasks.values()
+        total = sum(task.total for task in tasks)
+        return Progress(session.run, sum(task.done for task in tasks) / total if total else None, None, "elsewhere")
 
     # --- the end of the process and its suspension ---------------------------------------------------------------
 

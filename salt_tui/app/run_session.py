@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from salt_tui.app.atom_sentence import DescribedUnit
+from salt_tui.app.followed_run import FollowedRun
 from salt_tui.app.live_columns import live_columns
 from salt_tui.app.live_state import Changes, LiveState
 from salt_tui.app.map_rows import Place
@@ -80,6 +81,7 @@ class RunSession:
         self._failure_said: str | None = None
         self._measurement = RunningMeasurement(clock)
         self._queries: Queries | None = None
+        self._followed: FollowedRun | None = None
         self._last_said: tuple[tuple[int, str, int, int | Said], Said] | None = None
 
     @classmethod
@@ -162,6 +164,12 @@ class RunSession:
                 self.run = number
         if self.reading:
             self._pull_stored(changes)
+        if self.state.phase == "elsewhere" and self._followed is None and not self.reading and self.run is not None:
+            finished = (answer.generation for answer in self.state.map.answers if answer.status != "open")
+            self._followed = FollowedRun(self.database, self.run, finished, describe)
+            self._followed.start()
+        if self._followed is not None:
+            self._pull_followed(self._followed, changes)
         if self._signals is not None:
             self._pull_signals(self._signals, changes)
         failure = self._measurement.failure
@@ -193,6 +201,22 @@ class RunSession:
                 self.state.apply(deque([piece]))
                 if isinstance(piece, RunStarted):
                     self.state.phase = "reading"
+            changes.progress = True
+
+    def _pull_followed(self, followed: FollowedRun, changes: Changes) -> None:
+        deadline = time.monotonic() + PULL_SECONDS
+        while followed.mailbox and time.monotonic() < deadline:
+            piece = followed.mailbox.popleft()
+            if isinstance(piece, AnswerUnits):
+                self.state.follow_stored(piece)
+                changes.generations.add(piece.generation)
+            elif isinstance(piece, RunEnded):
+                ended = self.state.follow_end(piece)
+                changes.generations |= ended.generations
+                changes.messages += ended.messages
+                self._followed = None
+            else:
+                changes.messages.append(piece)
             changes.progress = True
 
     # --- signals ------------------------------------------------------------------------------------------------
@@ -285,6 +309,8 @@ class RunSession:
         """Stop reading and give the file back."""
         if self._reader is not None:
             self._reader.stop()
+        if self._followed is not None:
+            self._followed.stop()
         if self._queries is not None:
             self._queries.close()
             self._queries = None
@@ -312,7 +338,9 @@ class RunSession:
             def read(choice: Choice) -> RunningUnits:
                 return live_columns(answers, choice.kind, choice.function)
 
-            self._measurement.update(read, atom_map.version, self.choice, rest=self.computing)
+            self._measurement.update(
+                read, atom_map.version, self.choice, rest=self.computing or self.state.phase == "elsewhere"
+            )
 
     @property
     def measured(self) -> Measured | None:
@@ -336,7 +364,7 @@ class RunSession:
         if self._measurement.failure is not None:
             return "not measured"
         newest = self._measurement.is_newest(self.state.map.version, self.choice)
-        if newest or (self.measured is not None and self.state.phase in {"running", "stopping"}):
+        if newest or (self.measured is not None and self.state.phase in {"running", "stopping", "elsewhere"}):
             return ""
         return "measuring …"
 

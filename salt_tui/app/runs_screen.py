@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -19,12 +20,16 @@ from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import CompareRuns, ExportRuns, OpenRun, OpenStudies, ResumeRun, RunsDeleted
 from salt_tui.app.terminal import DESIGN_HEIGHT
 from salt_tui.app.text_rows import fit
+from salt_tui.app.watched_runs import WatchedRuns
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.measure.two_runs import RunName
-from salt_tui.store.queries import open_queries
 from salt_tui.store.records import RESUMABLE
 from salt_tui.store.results import RunListing
 from salt_tui.visible_text import visible
+
+LOOK_EVERY_SECONDS = 1.0
+MEASURE_AGAIN_SECONDS = 10.0
+"""Between two measurements of a run that goes on."""
 
 DETAIL_ROWS = 2
 """As in the stylesheet; one where the terminal is lower than the design."""
@@ -81,7 +86,9 @@ class RunsScreen(FramedScreen):
         self._read = False
         self._marked: set[int] = set()
         self._order = runs_state.ORDERS[0]
-        self._numbers: dict[tuple[int, int], runs_state.RunNumbers] = {}  # by run and its atoms
+        self._numbers: dict[int, tuple[int, float, runs_state.RunNumbers]] = {}  # by run: its atoms, when, numbers
+        self._watched = WatchedRuns(desk.database)
+        self._looks = False
 
     def compose_body(self) -> ComposeResult:
         """Lay the parts out."""
@@ -91,8 +98,29 @@ class RunsScreen(FramedScreen):
         yield Static(id="run-details", markup=False)
 
     def on_mount(self) -> None:
-        """Begin in the table."""
+        """Begin in the table, and to look for what other programs write."""
         self.table.focus()
+        self.set_interval(LOOK_EVERY_SECONDS, self._look)
+
+    def on_unmount(self) -> None:
+        """Give the file back."""
+        self._watched.close()
+
+    def _look(self) -> None:
+        if self.is_active and self._read and not self._looks:
+            self._looks = True
+            self.look()
+
+    @work(thread=True, group="look", exit_on_error=False)
+    def look(self) -> None:
+        """Read the list beside the screen where it may be another."""
+        try:
+            with failures_told(self.app, self._take_failure):
+                runs = self._watched.look()
+                if runs is not None:
+                    self.app.call_from_thread(self._take, runs)
+        finally:
+            self._looks = False
 
     def on_resize(self) -> None:
         """Lay the columns out for the width."""
@@ -117,10 +145,7 @@ class RunsScreen(FramedScreen):
     def read_runs(self) -> None:
         """Read the list beside the screen; a million atoms take a second to count."""
         with failures_told(self.app, self._take_failure):
-            runs: list[RunListing] = []
-            if self.desk.database.exists():
-                with open_queries(self.desk.database) as queries:
-                    runs = queries.list_runs()
+            runs = self._watched.read()
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._take, runs)
 
@@ -142,12 +167,18 @@ class RunsScreen(FramedScreen):
             for run in runs:
                 if get_current_worker().is_cancelled:
                     return
-                if (run.run, run.atoms) not in self._numbers:
+                if self._must_measure(run):
                     numbers = runs_state.measure_run(self.desk.database, run.run)
                     self.app.call_from_thread(self._take_numbers, run, numbers)
 
+    def _must_measure(self, run: RunListing) -> bool:
+        """Whether the numbers of a run are not there or old; those of one that goes on may be some seconds old."""
+        atoms, measured_at, _ = self._numbers.get(run.run, (-1, 0.0, None))
+        rest = MEASURE_AGAIN_SECONDS if run.state == "running" and atoms >= 0 else 0.0
+        return atoms != run.atoms and time.monotonic() >= measured_at + rest
+
     def _take_numbers(self, run: RunListing, numbers: runs_state.RunNumbers) -> None:
-        self._numbers[run.run, run.atoms] = numbers
+        self._numbers[run.run] = run.atoms, time.monotonic(), numbers
         if self._order in {"asked", "AUROC"}:
             self._fill()
         elif run in self._shown:
@@ -157,7 +188,8 @@ class RunsScreen(FramedScreen):
                     self.table.update_cell(str(run.run), name, Text(row[name]))
 
     def _numbers_of(self, run: RunListing) -> runs_state.RunNumbers | None:
-        return self._numbers.get((run.run, run.atoms))
+        known = self._numbers.get(run.run)
+        return known[2] if known is not None and (known[0] == run.atoms or run.state == "running") else None
 
     def _fill(self) -> None:
         chosen, before = self.chosen, self.table.cursor_row
@@ -346,8 +378,8 @@ class RunsScreen(FramedScreen):
             self.say(runs_state.why_not(what, chosen.run, chosen.state))
 
     def _is_computed_here(self, run: int) -> bool:
-        progress = self.desk.runs.progress() if self.desk.loaded else None
-        return progress is not None and progress.run == run
+        computed = self.desk.runs.computed if self.desk.computing else None
+        return computed is not None and computed.run == run
 
     def action_delete(self) -> None:
         """Delete the marked runs, or the one under the cursor, after asking."""

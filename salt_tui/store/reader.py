@@ -32,6 +32,10 @@ class Reader:
         finally:
             self._connection.rollback()
 
+    def version(self) -> int:
+        """Return a number that is another whenever another connection has written to the file."""
+        return int(self._rows("PRAGMA data_version")[0][0])
+
     def close(self) -> None:
         """Close; may be called twice."""
         self._connection.close()

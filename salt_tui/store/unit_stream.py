@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Set
 from contextlib import closing
@@ -57,7 +58,12 @@ class AnswerUnits:
 
 
 def answer_units(
-    path: Path, run: int, *, finished_only: bool = False, spelled: Set[str] = frozenset()
+    path: Path,
+    run: int,
+    *,
+    finished_only: bool = False,
+    spelled: Set[str] = frozenset(),
+    without: Set[int] = frozenset(),
 ) -> Iterator[AnswerUnits]:
     """Read the answers of a run that have begun, one at a time, in the order of their generations.
 
@@ -69,6 +75,7 @@ def answer_units(
         run: its number.
         finished_only: leave out answers that are not finished.
         spelled: tasks whose texts are read too.
+        without: generations that are left out.
 
     Raises:
         StoreError: as `salt_tui.store.queries.open_queries`, or on a damaged page.
@@ -81,8 +88,9 @@ def answer_units(
                 " (SELECT count(*) FROM token WHERE token.generation = generation.id), problem.text, problem.reference"
                 " FROM problem"
                 " JOIN generation ON generation.problem = problem.id AND generation.study IS NULL"
-                f" WHERE problem.run = ? {condition} ORDER BY problem.id",
-                (run,),
+                f" WHERE problem.run = ? {condition}"
+                " AND generation.id NOT IN (SELECT value FROM json_each(?)) ORDER BY problem.id",
+                (run, json.dumps(sorted(without))),
             )
             for generation, task, position, status, tokens, question, reference in answers:
                 place = Place(path, f"generation {generation}")

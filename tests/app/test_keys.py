@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -24,8 +23,6 @@ from salt_tui.app.settings import load_choices
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import Shading
 from salt_tui.store.queries import open_queries
-from salt_tui.store.records import Work
-from salt_tui.store.store import open_store
 from tests.app.conftest import compute, request
 from tests.app.pilot import drive, screen_text, shown, until, until_still
 
@@ -438,22 +435,6 @@ def test_quitting_without_asking(stored: Path) -> None:
         await until(pilot, lambda: app.return_code is not None)
 
     assert drive(scenario, stored).return_value == 0
-
-
-def test_keys_of_a_run_that_another_process_computes(stored: Path) -> None:
-    with sqlite3.connect(stored) as connection:
-        connection.execute("UPDATE run SET state = 'interrupted', finished_at = NULL")
-    with open_store(stored) as store:
-        store.claim(Work(1))
-
-        async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-            await open_stored(app, pilot)
-            before = shown(app)
-            await until(pilot, lambda: "computed by another process, R reads again" in screen_text(app))
-            await press(pilot, "live.read_again")
-            await until(pilot, lambda: shown(app) is not before and not shown(app).reading)  # type: ignore[union-attr]
-
-        drive(scenario, stored)
 
 
 def test_keys_of_an_answer(stored: Path) -> None:

@@ -193,7 +193,7 @@ def test_a_run_that_another_process_computes_offers_no_resume(stored: Path) -> N
 
         async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
             screen = await show(app, pilot, session)
-            assert "computed by another process" in screen_text(app)
+            assert "another program computes this" in screen_text(app)
             assert "r resumes" not in screen_text(app)
             assert screen.check_action("resume", ()) is None
             await pilot.press("r")
