@@ -76,14 +76,20 @@ def _colour(name: str) -> str | None:
     return f"#{name}" if len(name) == 6 and all(digit in "0123456789abcdef" for digit in name) else name
 
 
-def replay(home: Path, path: Path) -> None:
-    """Write a picture of an answer with an atom changed, of the tiny model that comes with the program."""
-    database, environment = home / "replay.db", terminal_environment(home)
-    run = ["run", "-m", "nano", "--tasks", "dna_translation", "--difficulty", "medium", "--limit", "2", "--seed", "1"]
-    with TerminalDriver(["-m", "salt_tui", *run, "--db", str(database)], environment) as terminal:
-        if terminal.wait_for_end(120) != 0:
+def run_nano(home: Path, name: str, *settings: str) -> Path:
+    """Compute a run of the tiny model that comes with the program, into a file of its own or that of another."""
+    database = home / name
+    run = ["run", "-m", "nano", "--seed", "1", *settings, "--db", str(database)]
+    with TerminalDriver(["-m", "salt_tui", *run], terminal_environment(home)) as terminal:
+        if terminal.wait_for_end(240) != 0:
             raise AssertionError(terminal.text)
-    with TerminalDriver(["-m", "salt_tui", "--db", str(database)], environment) as terminal:
+    return database
+
+
+def replay(home: Path, path: Path) -> None:
+    """Write a picture of an answer with an atom changed."""
+    database = run_nano(home, "replay.db", "--tasks", "dna_translation", "--difficulty", "medium", "--limit", "2")
+    with TerminalDriver(["-m", "salt_tui", "--db", str(database)], terminal_environment(home)) as terminal:
         terminal.wait_for("  here  ", 60)
         terminal.press("3")
         terminal.wait_for("1 run", 30)
@@ -95,15 +101,36 @@ def replay(home: Path, path: Path) -> None:
         terminal.wait_for("edits in brackets", 30)
         terminal.press("e", "enter")
         terminal.wait_for("target atom", 120)
-        terminal.settle()
-        path.write_text(picture(terminal, path.stem), encoding="utf-8")
-        print(path)
-        terminal.press("q")
-        terminal.wait_for_end(30)
+        keep(terminal, path)
+
+
+def compare(home: Path, path: Path) -> None:
+    """Write a picture of what sampling changes in the answers of the tiny model."""
+    settings = ("--tasks", "dna_translation,words_collection,maze,code", "--difficulty", "easy", "--limit", "20")
+    run_nano(home, "compare.db", *settings)
+    database = run_nano(home, "compare.db", *settings, "--temp", "0.7")
+    with TerminalDriver(["-m", "salt_tui", "--db", str(database)], terminal_environment(home)) as terminal:
+        terminal.wait_for("  here  ", 60)
+        terminal.press("3")
+        terminal.wait_for("2 runs", 30)
+        terminal.press(" ", " ", "c")
+        terminal.wait_for("mean of 4 tasks", 60)
+        terminal.press("n")
+        terminal.wait_for("flip 2 of", 30)
+        keep(terminal, path)
+
+
+def keep(terminal: TerminalDriver, path: Path) -> None:
+    """Write a picture of the screen, and quit."""
+    terminal.settle()
+    path.write_text(picture(terminal, path.stem), encoding="utf-8")
+    print(path)
+    terminal.press("q")
+    terminal.wait_for_end(30)
 
 
 def main() -> None:
-    """Evaluate, and write a picture of the steps in `PICTURES`; then one of Replay."""
+    """Write a picture of Replay and one of Compare; then evaluate, and write one of each step in `PICTURES`."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
 
     def look(name: str, terminal: TerminalDriver) -> None:
@@ -115,6 +142,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
         replay(home, folder / "app-replay.svg")
+        compare(home, folder / "app-compare.svg")
         evaluate(Path("demo.db"), terminal_environment(home), Path("demo.csv"), look, SAMPLES, home)
 
 

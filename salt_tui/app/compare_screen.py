@@ -144,6 +144,10 @@ class CompareScreen(FramedScreen):
             self._state.problem = line
             self._draw()
 
+    def on_worker_state_changed(self) -> None:
+        """Let the last row show what can be done now."""
+        self.refresh_bindings()
+
     # --- drawing ------------------------------------------------------------------------------------------------
 
     def look_changed(self) -> None:

@@ -47,7 +47,7 @@ class Question(ModalScreen[bool]):
         """Show the question."""
         with Vertical(classes="window-box"):
             yield Static(visible(self._question), markup=False, classes="window-title")
-            yield Static(visible(self._consequence), markup=False)
+            yield Static("\n".join(map(visible, self._consequence.split("\n"))), markup=False)
             yield Static("y yes   n no", markup=False, classes="window-keys")
 
     def action_answer(self, answer: bool) -> None:
