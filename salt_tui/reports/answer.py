@@ -36,6 +36,7 @@ class AnswerReport:
     Attributes:
         work: the run or study that generated it.
         role, number: what it is and which one of its role, from 0.
+        variant: name of a branch; empty for everything else.
         branch: what was edited, of a branch in which something is; None for everything else.
         prompt: with the template's marks; None where the engine gave no ids or it was not begun.
         prompt_tokens: None where there is no prompt.
@@ -60,6 +61,7 @@ class AnswerReport:
     signals: dict[str, dict[int, SignalRecord]]
     statistics: str
     messages: tuple[tuple[str, str], ...] = ()
+    variant: str = ""
     branch: EditedBranch | None = None
 
 
@@ -90,6 +92,7 @@ def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport
         return (AnswerReport(work, found.problem, "answer", 0, None, None, None, None, None, (), {}, statistics),)
     reports = []
     edited = {branch.record.generation: branch for branch in queries.edited_branches(work)} if work.study else {}
+    variants = {record.generation: record.variant for record in queries.interventions(work)} if work.study else {}
     for item in generations:
         prompt = queries.prompt(item.id)
         reports.append(
@@ -105,6 +108,7 @@ def read_answers(queries: Queries, name: str, answer: str) -> tuple[AnswerReport
                 stop_reason=item.stop_reason,
                 units=tuple(queries.units(item.id, "atom")),
                 signals=_signals(queries, work.run, item.id) if item.role == "answer" else {},
+                variant=variants.get(item.id, ""),
                 branch=edited.get(item.id),
                 statistics=statistics,
                 messages=() if prompt is not None else _messages(queries, work.run, found.problem),
@@ -182,7 +186,7 @@ def answer_lines(report: AnswerReport) -> Iterable[str]:
     """Yield the lines of an answer for people; what a model wrote cannot move the cursor."""
     name = f"answer {report.problem.position + 1} of {visible(report.problem.task)}, {report.work.title}"
     if report.role != "answer":
-        called = "" if report.branch is None else f" ({visible(report.branch.name)})"
+        called = f" ({visible(report.variant)})" if report.variant else ""
         name = f"{report.role} {report.number + 1}{called} of {name}"
     if report.reply is None:
         how = "not begun" if report.prompt_tokens is None else "not finished"

@@ -295,6 +295,7 @@ def test_an_edit_can_start_from_a_branch_and_branches_form_a_tree(
     assert run_command_line(["show", "1.1", f"{TASK}:1", "--db", str(database)]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"branch \d+ \(b3\) of answer 1 of dna_translation, study 1.1: ", shown)
+    assert "branch 1 (as it was, atom 3) of answer 1 of dna_translation, study 1.1: " in shown
     assert "edited from branch b2: 7=CCC; the model wrote on from atom 8" in shown
     assert "edited from the answer: 2=AAA; the model wrote on from atom 3" in shown
     for arguments, message in (
