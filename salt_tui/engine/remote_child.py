@@ -58,10 +58,10 @@ from salt_tui.engine.remote_client import (
     ServerError,
     Waits,
 )
+from salt_tui.engine.remote_probe import Probe, look, without_log_probabilities
 from salt_tui.engine.remote_requests import (
     AnswerError,
     Chunk,
-    Samplers,
     ServedModel,
     body,
     fixed_fields,
@@ -82,11 +82,6 @@ FRUITLESS_REQUESTS = 3
 """So many requests in a row that the server failed at, each tried again and again, end the work."""
 
 _STEP_SECONDS = 0.1
-_PROBE = (ChatTurn("user", "Name a colour."),)
-_HOT = 2.0
-_SAME = 0.25
-"""Nats by which a log-probability may differ between two requests, whose batches differ; a temperature of 2 moves most
-of a list by more than one."""
 
 _Result = TypeVar("_Result")
 
@@ -104,23 +99,6 @@ class _Flight:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Probe:
-    """What short requests found out about a server.
-
-    Attributes:
-        answered: the name that it answers with.
-        alternatives: how many it lists.
-        raw: its log-probabilities do not change with the temperature; None where that cannot be told.
-        samplers: which it takes.
-    """
-
-    answered: str | None
-    alternatives: int
-    raw: bool | None
-    samplers: Samplers
-
-
 class RemoteBackend:
     """A `Backend` that asks a server."""
 
@@ -133,7 +111,7 @@ class RemoteBackend:
         self._waits = waits
         self._server: Server | None = None
         self._client: Client | None = None
-        self._probe: _Probe | None = None
+        self._probe: Probe | None = None
         self._width = 0
         self._waiting: deque[Generate] = deque()
         self._running: dict[int, _Flight] = {}
@@ -164,13 +142,13 @@ class RemoteBackend:
         try:
             served = self._await(self._client.served())
             progress(LoadProgress(0.3))
-            probe = self._probe = self._await(self._look())
+            probe = self._probe = self._await(look(self._client, server))
         except (ServerError, CutError, LaterError, RefusedError, AnswerError, AlignmentError) as error:
             raise ModelError(f"{server.address}: {error}") from None
         progress(LoadProgress(1.0))
         return self._info(server, served, probe)
 
-    def _info(self, server: Server, served: ServedModel, probe: _Probe) -> ModelInfo:
+    def _info(self, server: Server, served: ServedModel, probe: Probe) -> ModelInfo:
         warnings = list(server.warnings)
         if probe.raw is False:
             warnings.append(
@@ -202,41 +180,6 @@ class RemoteBackend:
             identity=identity_of(server, served, probe.answered),
             sent={"path": path_of(server), "fields": sent, "samplers": probe.samplers, "before_sampling": probe.raw},
         )
-
-    async def _look(self) -> _Probe:
-        """Ask for a token, cold and hot: what comes, which samplers are taken, whose the numbers are."""
-        assert self._server is not None
-        samplers: Samplers = "all"
-        try:
-            hot = await self._first(Sampling(_HOT), samplers)
-        except RefusedError:
-            samplers = "standard"
-            hot = await self._first(Sampling(_HOT), samplers)
-        cold = await self._first(Sampling(), samplers)
-        return _Probe(cold[1].model, len(cold[0].alternatives), _are_raw(cold[0], hot[0]), samplers)
-
-    async def _first(self, sampling: Sampling, samplers: Samplers) -> tuple[PlacedToken, Chunk]:
-        """Return the first token of a short answer."""
-        assert self._client is not None
-        assert self._server is not None
-        found: list[PlacedToken] = []
-        aligner = TokenAligner()
-        last: Chunk | None = None
-        asked = body(self._server, _PROBE, 4, sampling, samplers)
-        async with contextlib.aclosing(self._client.ask(asked, 4)) as answers:
-            async for last in answers:
-                found += aligner.add(last.text.encode(), last.tokens)
-        if last is None:
-            raise AnswerError("the server answers with nothing")
-        try:
-            found += aligner.finish(stopped=True)
-        except AlignmentError as error:
-            if not found:
-                raise _without_log_probabilities() from error
-        known = next((token for token in found if token.log_probability is not None), None)
-        if known is None:
-            raise _without_log_probabilities()
-        return known, last
 
     def vocabulary(self) -> tuple[bytes, ...]:
         """Refuse: a server gives no ids."""
@@ -429,7 +372,7 @@ class RemoteBackend:
                 " -np 1)"
             )
         if text and not flight.reported:
-            raise _without_log_probabilities()
+            raise without_log_probabilities()
         reason, message = stop_reason(finish, flight.reported, flight.gaps, limit)
         if reason != "failed" and not over:
             first += self._place(flight, flight.aligner.finish(stopped=reason == "end"), segment)
@@ -502,23 +445,6 @@ def _token(key: int, position: int, placed: PlacedToken) -> Token:
 
 def _needs_more(sampling: Sampling) -> bool:
     return sampling.temperature > 0 and bool(sampling.top_k or sampling.min_p)
-
-
-def _are_raw(cold: PlacedToken, hot: PlacedToken) -> bool | None:
-    """Say whether the log-probabilities of a first token are the same at two temperatures."""
-    before = dict(zip(cold.alternatives, cold.alternative_log_probabilities, strict=True))
-    after = dict(zip(hot.alternatives, hot.alternative_log_probabilities, strict=True))
-    both = before.keys() & after.keys()
-    if len(both) < min(2, len(before)):
-        return False if before and after else None
-    return max((abs(before[name] - after[name]) for name in both), default=0.0) <= _SAME if both else None
-
-
-def _without_log_probabilities() -> AnswerError:
-    return AnswerError(
-        "the server gives no log-probabilities (llama-cpp-python's server needs --logits_all true, vLLM a"
-        " --max-logprobs of 20)"
-    )
 
 
 def _backend(arguments: Sequence[str]) -> RemoteBackend:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from salt_tui.engine.engine import Engine, ModelInfo
 from salt_tui.engine.models import ResolvedModel
@@ -55,9 +56,14 @@ def load_again(
             f"{title} cannot be resumed: {resolved.place} is another model than it was ({shown_identity(found)}, then"
             f" {shown_identity(plan.identity)}); put the old one back or start anew"
         )
-    if info.sent != plan.sent:
+    if _asked(info.sent) != _asked(plan.sent):
         raise UsageError(f"{title} cannot be resumed: {resolved.name} would be asked otherwise than it was; start anew")
     return LoadedAgain(info, identity)
+
+
+def _asked(sent: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what requests hold; what was found out about the server's numbers is measured, and stays the run's."""
+    return None if sent is None else {name: value for name, value in sent.items() if name != "before_sampling"}
 
 
 def options_of(environment: Environment, *, width: int, context: int | None, threads: int | None) -> EngineOptions:
