@@ -72,8 +72,8 @@ class AnswerScreen(FramedScreen):
         Binding("escape", "back", "Back", id="answer.back"),
     ]
     FOOTER = (
-        "answer.back", "answer.next_token", "answer.next_atom", "answer.next_wrong", "answer.replay", "answer.previous",
-        "answer.play", "answer.faster", "answer.slower", "answer.texts", "answer.search", "answer.search_on",
+        "answer.back", "answer.faster", "answer.slower", "answer.next_token", "answer.next_atom", "answer.next_wrong",
+        "answer.replay", "answer.previous", "answer.play", "answer.texts", "answer.search", "answer.search_on",
         "answer.copy",
     )  # fmt: skip
 

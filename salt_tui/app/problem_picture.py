@@ -54,8 +54,8 @@ def draw_place(
     """
     if status is None:
         if place.mark == WALL:
-            # With sixteen colours a full block is a sure atom.
-            return (WALL if look.mode is DrawingMode.ANSI else "█") * CELLS, "dim"
+            # With sixteen colours a full block is a sure atom; without any it looks like a reversed one.
+            return ("█" if look.mode is DrawingMode.COLOUR else WALL) * CELLS, "dim"
         return (" " if place.mark == FREE else place.mark).ljust(CELLS), "bold" if place.mark in "SG" else "none"
     glyph, style = draw_cell(look, status, step)
     text = place.mark + glyph if place.mark in "SG" else glyph.ljust(CELLS)

@@ -39,5 +39,5 @@ def played_words(player: TokenPlayer, what: str, width: int) -> str:
         width: cells of the bar.
     """
     bar = progress_bar(player.arrived / player.total if player.total else 0.0, width)
-    words = "" if player.playing else " · space goes on"
-    return f" {bar} {player.arrived:,}/{player.total:,} {what} · {player.speed:,} a second{words}"
+    words = "pauses" if player.playing else "goes on"
+    return f" {bar} {player.arrived:,}/{player.total:,} {what} · {player.speed:,} a second · space {words}"

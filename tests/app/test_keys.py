@@ -19,6 +19,7 @@ from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.map_rows import Place
 from salt_tui.app.messages import OpenRun
 from salt_tui.app.runs_screen import RunsScreen
+from salt_tui.app.scrubber import Scrubber
 from salt_tui.app.settings import load_choices
 from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import Shading
@@ -496,6 +497,10 @@ def test_keys_of_an_answer(stored: Path) -> None:
         await press(pilot, "answer.play")
         assert not screen._player.playing
         await until(pilot, lambda: "space goes on" in screen_text(app))
+        scrubber = screen.query_one("#course", Scrubber)
+        await pilot.click(scrubber, offset=(1 + scrubber.bar_width // 2, 0))
+        half = round(scrubber.bar_width // 2 / scrubber.bar_width * len(document.tokens))
+        await until(pilot, lambda: f"{half}/{len(document.tokens)} tokens" in screen_text(app))
         await press(pilot, "answer.last")
         assert screen._player.arrived == screen._player.total, "the keys move through what has arrived"
         await press(pilot, "answer.next")
