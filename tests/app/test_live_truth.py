@@ -41,6 +41,21 @@ def messages(app: SaltApp) -> str:
     return " ".join(note.message for note in app._notifications)
 
 
+def test_the_counts_go_on_behind_an_open_question(tmp_path: Path) -> None:
+    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, ["·×"]))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        await until(pilot, lambda: "maze     1/4" in screen_text(app))
+        await pilot.press("X")
+        await until(pilot, lambda: "Stop this run?" in screen_text(app))
+        run.mailbox.extend(answer_events(2, 1, ["··"]))
+        await until(pilot, lambda: "maze     2/4" in screen_text(app))
+        assert "Stop this run?" in screen_text(app)
+
+    drive(scenario, tmp_path / "salt.db")
+
+
 def test_the_ranking_is_computed_for_a_key_and_never_for_a_frame(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,3 +98,17 @@ def test_reading_a_run_that_is_not_there_ends_with_one_line(stored: Path) -> Non
     wait_until(lambda: bool(session.pull().messages))
     assert not session.reading
     assert "99" in session.state.log[0]
+
+
+def test_stopping_does_not_end_the_reading_of_what_is_stored(stored: Path) -> None:
+    session = RunSession.stored(1, stored)
+    session.stop()
+
+    def read() -> bool:
+        session.pull()
+        return not session.reading
+
+    wait_until(read)
+    assert session.state.phase == "finished"
+    assert len(session.state.map.answers) == len(list(answer_units(stored, 1)))
+    session.close()
