@@ -11,6 +11,9 @@ from typing import Any
 from salt_tui.inputs.text_lines import readable, text_lines
 from salt_tui.usage_error import UsageError
 
+MOST_LINES = 5_000_000
+"""Of a file with a limit, blank ones too: a stream of line ends has few characters."""
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -40,6 +43,8 @@ def read_rows(
     read = 0
     for number, line in enumerate(text_lines(file, newline="\n"), 1):
         read += len(line)
+        if most_characters is not None and number > MOST_LINES:
+            raise UsageError(f"{file}:{number}: more than {MOST_LINES:,} lines; nothing after it was read")
         if most_characters is not None and read > most_characters:
             raise UsageError(f"{file}:{number}: more than {most_characters:,} characters; nothing after it was read")
         if line.strip():

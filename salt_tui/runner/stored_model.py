@@ -80,7 +80,8 @@ def options_of(environment: Environment, *, width: int, context: int | None, thr
         gpu_layers=environment.gpu_layers,
         width=width,
         context=context,
-        threads=environment.threads if threads is None else threads,
+        # Imported answers were computed with none; then the engine chooses.
+        threads=(environment.threads if threads is None else threads) or None,
         batch=environment.batch,
         micro_batch=environment.micro_batch,
         flash_attention="on" if environment.flash_attention else "off",

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from salt_tui.cli import run_command_line
+from salt_tui.inputs import json_lines
 from salt_tui.runner.imports import importing
 from salt_tui.store.queries import open_queries
 
@@ -213,6 +214,9 @@ def test_files_that_are_none_are_one_line(
     assert (
         "more than 5,000 characters; nothing after it was read" in outcome(capsys, "import", file, "--db", database)[2]
     )
+    monkeypatch.setattr(json_lines, "MOST_LINES", 100)
+    file.write_bytes(b"\n" * 1_000)
+    assert "a.jsonl:101: more than 100 lines" in outcome(capsys, "import", file, "--db", database)[2]
     with open_queries(database) as queries:
         assert queries.list_runs() == []
 

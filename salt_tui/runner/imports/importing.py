@@ -219,7 +219,7 @@ def _environment() -> Environment:
         requested_gpu_layers="0",
         gpu_layers=0,
         gpu_refused=False,
-        threads=1,
+        threads=0,
         batch=1,
         micro_batch=1,
         key_type="f16",
