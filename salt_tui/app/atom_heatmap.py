@@ -432,8 +432,8 @@ class AtomHeatmap(ScrollView, can_focus=True):
             self.post_message(self.Opened(self.cursor))
 
     def action_wrong(self, step: int) -> None:
-        """Go to the next or previous unit that is not correct."""
-        found = self.map.next_not_right(self.cursor, step)
+        """Go to the next or previous unit that is not correct; the first one where nobody has chosen a unit."""
+        found = self.map.next_not_right(None if self.following and step > 0 else self.cursor, step)
         if found is None:
             self.app.notify(f"no other {self.map.kind} on that side that is not right", markup=False, timeout=2)
         self.go_to(found)
