@@ -168,7 +168,7 @@ def _chosen(measured: Measured, findings: InterventionFindings) -> list[TaskFind
     tasks = [task for task in findings.tasks if wanted in (None, task.task)]
     if not tasks:
         known = ", ".join(task.task for task in findings.tasks) or "no task"
-        raise FigureError(f"nothing to draw: study {', '.join(findings.studies)} has {known}")
+        raise FigureError(f"nothing to draw: {', '.join(findings.studies)} has {known}")
     return tasks
 
 

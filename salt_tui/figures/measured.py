@@ -28,6 +28,9 @@ from scoring.intervals import DRAWS
 from scoring.probes import Progress, silent
 from tasks.registry import TASKS
 
+POSITIONS = ("producing", "own")
+"""Of activations."""
+
 
 @dataclass(frozen=True, slots=True)
 class FigureOptions:
@@ -207,7 +210,13 @@ class Measured:
 
     @cached_property
     def probes(self) -> ProbeReport:
-        """What probes on the activations of the run found; takes minutes."""
+        """What probes on the activations of the run found; takes minutes.
+
+        Raises:
+            FigureError: there are no such positions.
+        """
+        if self.options.positions not in POSITIONS:
+            raise FigureError(f"--positions {visible(self.options.positions)}: there are {' and '.join(POSITIONS)}")
         with open_queries(self.database) as queries, queries.snapshot():
             subject = read_subject(
                 queries, find_study(queries, self.name), self.options.unit or "generation", self.options.positions

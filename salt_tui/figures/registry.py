@@ -27,6 +27,7 @@ from salt_tui.figures.probe_figures import (
     draw_sample_complexity,
 )
 from salt_tui.figures.rendering import ENDINGS, render, require_matplotlib
+from salt_tui.measure.row_selection import MOST_DRAWS
 from salt_tui.store.placing import complete_file, standing
 from salt_tui.visible_text import visible
 from scoring.probes import Progress, silent
@@ -122,6 +123,8 @@ def save_figure(
     """
     chosen = find_figure(kind)
     ending = _checked_ending(target)
+    if not 0 <= options.draws <= MOST_DRAWS:
+        raise FigureError(f"--draws {options.draws}: a number from 0 (no intervals) to {MOST_DRAWS:,}")
     require_matplotlib()
     drawing = chosen.draw(
         Measured(database, (run,) if isinstance(run, str) else tuple(run), options, progress=progress)

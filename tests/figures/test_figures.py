@@ -191,6 +191,11 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         (["position", "7", "-o", "f.svg"], "there is no run '7'"),
         (["position", "1", "-o", "f.svg", "--task", "maz"], "did you mean maze?"),
         (["heatmap", "1", "-o", "f.svg", "--function", "mean_entropi"], "did you mean mean_entropy?"),
+        (["interventions", "1", "-o", "f.svg", "--draws", "-3"], "--draws -3: a number from 0"),
+        (["interventions", "1", "-o", "f.svg", "--task", "code"], "nothing to draw: study 1.1 has maze"),
+        (["probe-maps", "1", "-o", "f.svg", "--positions", "foo"], "--positions foo: there are producing and own"),
+        (["reliability", "1", "-o", "f.svg", "--map", "isotonik"], "did you mean isotonic?"),
+        (["compare", "1", "1", "-o", "f.svg"], "run 1 is compared with itself"),
         (["position", "1", "2", "-o", "f.svg"], "this figure is of one run"),
     ],
 )
