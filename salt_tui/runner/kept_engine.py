@@ -89,12 +89,11 @@ class EngineKeeper:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._live, name="kept-engine", daemon=True)
                 self._thread.start()
-            self._left = None
             self._empty.clear()  # a model may be loaded from now on
             self._tasks.put(task)
 
     def leave(self) -> None:
-        """Give the model up after a while, unless there is more work or somebody comes back."""
+        """Give the model up after a while, and not before its work is done, unless somebody comes back."""
         self._left = time.monotonic()
         self._tasks.put(_nothing)  # the thread looks how long it may wait
 

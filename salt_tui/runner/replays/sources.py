@@ -110,8 +110,8 @@ class ReplaySources:
             prefix: what the branch begins with.
             design: what it is.
             number: of the branch among those that fork from the same text.
-            whole: up to the end of the answer, within the limit that the answer had; otherwise only the target is
-                written.
+            whole: up to the end of the answer, within the limit that the answer had, but the target has room behind an
+                edit; otherwise only the target is written.
         """
         answer, target = source.answer, design.target
         problem = answer.problem
@@ -123,6 +123,7 @@ class ReplaySources:
             room += spare + len(text.encode())
             if self._can_try and target < len(source.atoms):
                 gold = self._gold(source, target)
+        least = room if design.edits else 1  # an unchanged answer ends where it ended
         return BranchJob(
             name=JobName(answer.problem_id, problem.task, problem.position, "branch", source.generation, number),
             problem=problem,
@@ -131,7 +132,7 @@ class ReplaySources:
             stored=source.tokens,
             gold=gold,
             endings=self._ending_set(problem, target) if gold else "",
-            max_tokens=max(room, answer.max_tokens - len(prefix.ids)) if whole else room,
+            max_tokens=max(least, answer.max_tokens - len(prefix.ids)) if whole else room,
             whole=whole,
             sampling=answer_sampling(self._run.sampling, problem.content_id),
             reading=self._reading,
