@@ -7,7 +7,10 @@ from pathlib import Path
 
 from salt_tui.app.export_window import FileWindow
 from salt_tui.app.runs_state import is_same_file
+from salt_tui.commands.page import comparison_page
+from salt_tui.commands.report import PAGE
 from salt_tui.commands.text_files import write_text_file
+from salt_tui.figures.measured import FigureOptions
 from salt_tui.figures.registry import FIGURES, save_figure
 from salt_tui.figures.rendering import ENDINGS
 from salt_tui.measure.two_runs import ComparedRuns, RunName, cell_tests
@@ -44,11 +47,15 @@ class CompareExport(FileWindow):
         ending = target.suffix.lower()
         if FIGURE in FIGURES and ending.removeprefix(".") in ENDINGS:
             runs = [name.run if is_same_file(name.database, self._database) else str(name) for name in self._names]
-            save_figure(FIGURE, self._database, runs, target)
+            save_figure(FIGURE, self._database, runs, target, FigureOptions(function=self._compared.function))
             return f"the figure is in {target}"
         if ending not in FORMAT_OF:
             raise UsageError(f"{target.name}: a comparison's file ends in {', '.join(FORMAT_OF)}")
         comparison = Comparison([self._compared], cell_tests([self._compared]))
-        lines = COMPARISON_FORMATS[FORMAT_OF[ending]](comparison, WIDEST)
-        write_text_file(target, "".join(f"{line}\n" for line in lines))
+        if FORMAT_OF[ending] == PAGE:
+            text = f"{comparison_page(comparison, [str(name) for name in self._names], self._database)}\n"
+        else:
+            lines = COMPARISON_FORMATS[FORMAT_OF[ending]](comparison, WIDEST)
+            text = "".join(f"{line}\n" for line in lines)
+        write_text_file(target, text)
         return f"the comparison is in {target}"

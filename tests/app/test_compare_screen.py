@@ -108,7 +108,7 @@ def test_two_marked_runs_are_compared_with_the_digits_of_the_command(database: P
         await press(pilot, "pairs.previous_flip")
         assert f"flip {flips - 1} of {flips}" in " ".join(screen_text(app).split())
 
-        for ending in ("csv", "json", "md"):
+        for ending in ("csv", "json", "md", "html"):
             await press(pilot, "compare.export")
             app.screen.query_one(Input).value = str(tmp_path / f"out.{ending}")
             await pilot.press("enter")
