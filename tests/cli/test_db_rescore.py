@@ -106,15 +106,16 @@ def test_killed_at_any_moment_every_answer_is_whole_before_or_after(kills, datab
     old = rows(database, UNITS)
     moments = random.Random(5)
     command = [sys.executable, "-m", "salt_tui", "db", "rescore", "1", "--db", str(database)]
-    began = time.monotonic()
     subprocess.run(command, check=True, capture_output=True)
-    whole = time.monotonic() - began
     assert rows(database, UNITS) == before
     partly = 0
     for _ in range(kills):
         edit(database, "UPDATE unit SET status = 'wrong' WHERE status = 'correct'")
+        (revised,) = rows(database, "SELECT sum(revision) FROM generation")[0]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(moments.uniform(0.3, 1.0) * whole)
+        wanted = revised + moments.randrange(len({row[0] for row in old}))
+        while process.poll() is None and rows(database, "SELECT sum(revision) FROM generation")[0][0] < wanted:
+            time.sleep(0.001)
         process.kill()
         process.wait()
         found = rows(database, UNITS)
