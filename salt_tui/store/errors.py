@@ -20,7 +20,7 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
     """Turn an error of SQLite into a `StoreError` that names the file and the way out."""
     name = getattr(error, "sqlite_errorname", None) or ""
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-    detail = " ".join(str(error).split())
+    detail = visible(" ".join(str(error).split()), 300)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreFailure(f"{path} is locked by another program; close it or wait, then try again")
     if code == sqlite3.SQLITE_FULL:

@@ -13,6 +13,7 @@ from salt_tui.store import left_journal, migrations, schema
 from salt_tui.store.connection import Mode, connect
 from salt_tui.store.errors import StoreError, explain
 from salt_tui.store.placing import complete_file, remove_unfinished, standing
+from salt_tui.visible_text import visible
 
 BUSY_TIMEOUT = 5.0
 """Seconds to wait for another program's write lock."""
@@ -59,6 +60,11 @@ def identify(path: Path) -> Kind:
                 f"{path} is not a database; it was left as it is; choose another file with --db"
             ) from error
         raise explain(error, path) from error
+    except UnicodeDecodeError as error:
+        # SQLite quotes a damaged schema in its message, and that is no text.
+        raise StoreError(
+            f"{path} is damaged (its schema is no text); restore a copy or choose another file with --db"
+        ) from error
     return "ours" if found_id == schema.APPLICATION_ID else "foreign"
 
 
@@ -116,7 +122,7 @@ def connect_writer(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
         raise explain(error, path) from error
     try:
         _check_version(connection, path)
-        migrations.apply(connection)
+        _migrate(connection, path)
         connection.execute("PRAGMA foreign_keys = ON")
         # In WAL mode NORMAL loses nothing when the program dies and cannot corrupt the file when the power fails;
         # at worst the last commits before a power cut are gone, and resume computes them again.
@@ -129,6 +135,20 @@ def connect_writer(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
         connection.close()
         raise
     return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a schema up to date; where tables are not those of their version, a migration may fail in any way."""
+    try:
+        migrations.apply(connection)
+    except sqlite3.Error:
+        raise
+    except Exception as error:
+        detail = visible(" ".join(str(error).split()), 100)
+        raise StoreError(
+            f"{path} cannot be brought up to date ({type(error).__name__}: {detail}); its tables are not those of its"
+            " version; it was left as it was; restore a copy or choose another file with --db"
+        ) from error
 
 
 def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
