@@ -96,11 +96,11 @@ def test_two_marked_runs_are_compared_with_the_digits_of_the_command(database: P
         await press(pilot, "compare.metric_back")
         assert state.metric == "recall"
         assert f"flip 1 of {flips}" in screen_text(app)
-        seen = 1
-        while state.spot != (state.layout.next_flip(state.spot, 1) or state.spot):
+        await pilot.press("n", "n")
+        await until(pilot, lambda: f"flip 3 of {flips}" in " ".join(screen_text(app).split()))
+        await pilot.press("end")
+        while state.layout.next_flip(state.spot, 1) is not None:
             await pilot.press("n")
-            seen += 1
-        assert seen == flips
         await pilot.pause()
         assert f"flip {flips} of {flips}" in " ".join(screen_text(app).split())
         await press(pilot, "pairs.next_flip")
