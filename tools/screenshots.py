@@ -129,8 +129,22 @@ def keep(terminal: TerminalDriver, path: Path) -> None:
     terminal.wait_for_end(30)
 
 
+def reliability(home: Path, path: Path) -> None:
+    """Write a picture of the reliability of the tiny model on all tasks."""
+    database = run_nano(home, "reliability.db", "--tasks", "all", "--difficulty", "easy", "--limit", "20")
+    with TerminalDriver(["-m", "salt_tui", "--db", str(database)], terminal_environment(home)) as terminal:
+        terminal.wait_for("  here  ", 60)
+        terminal.press("3")
+        terminal.wait_for("1 run", 30)
+        terminal.press("enter")
+        terminal.wait_for("end follows", 30)
+        terminal.press("4")
+        terminal.wait_for(lambda text: "Promise  " in text and "measuring" not in text, 120)
+        keep(terminal, path)
+
+
 def main() -> None:
-    """Write a picture of Replay and one of Compare; then evaluate, and write one of each step in `PICTURES`."""
+    """Write pictures of Replay, Compare and Reliability; then evaluate, and write one of each step in `PICTURES`."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
 
     def look(name: str, terminal: TerminalDriver) -> None:
@@ -143,6 +157,7 @@ def main() -> None:
         home = Path(temporary)
         replay(home, folder / "app-replay.svg")
         compare(home, folder / "app-compare.svg")
+        reliability(home, folder / "app-reliability.svg")
         evaluate(Path("demo.db"), terminal_environment(home), Path("demo.csv"), look, SAMPLES, home)
 
 

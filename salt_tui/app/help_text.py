@@ -28,6 +28,18 @@ NUMBERS: dict[str, tuple[str, str]] = {
         "how often a right atom has more confidence than a wrong one of its task.",
         "Higher is better, 0.5 is chance.",
     ),
+    "Brier": (
+        "mean squared distance of confidence from right (1) or wrong (0).",
+        "0 to 1, lower is better: it rewards ranking and calibration alike.",
+    ),
+    "covered, wrong": (
+        "share of units that a threshold trusts, and share of wrong ones among those.",
+        "More covered and fewer wrong are better.",
+    ),
+    "EURO": (
+        "what trusting by confidence gains of what a perfect decider would, by the worth of rightly abstaining.",
+        "0 to 1, higher is better; base rate: everything has the same confidence.",
+    ),
     "inside answers": (
         "AUROC inside each answer that holds right and wrong atoms; in brackets, how many do.",
         "Higher is better.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -72,7 +73,7 @@ def _csv(views: RunViews, state: ReliabilityState) -> str:
     if kind is Kind.HISTORY:
         return view_csv.csv_text(view_csv.course_rows(views.course(), state.task, ("history",)))
     if kind is Kind.PARTS:
-        return view_csv.csv_text(view_csv.bins_rows(views.side_by_side(state.choice)))
+        return view_csv.csv_text(view_csv.bins_rows(views.side_by_side(state.choice, sys.maxsize)))
     view = views.view(state.choice)
     rows = {
         Kind.DIAGRAM: lambda: view_csv.bins_rows([(state.task or "all", view)]),

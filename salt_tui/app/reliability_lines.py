@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from salt_tui.app.reliability_state import policy_words
 from salt_tui.app.text_rows import fit
-from salt_tui.measure.confidence_view import ConfidenceView
+from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice
 from salt_tui.measure.parts import PARTS
 from salt_tui.measure.policies import Found
 from salt_tui.measure.run_views import Concluded, ListedUnit, SignalNumbers
@@ -20,6 +20,7 @@ from scoring.correctness import TaskMean
 WIDE = 74
 """From so many cells on the table of signals has all its columns."""
 
+LONGEST_NAME = 40
 LONGEST_BAR = 8
 QUOTED = 24
 
@@ -50,7 +51,7 @@ def signal_row(found: SignalNumbers, best: bool, width: int) -> str:
 
 
 def _columns(width: int) -> int:
-    return max(8, width - (56 if width >= WIDE else 39))
+    return min(max(8, width - (56 if width >= WIDE else 39)), LONGEST_NAME)
 
 
 def _value(mean: TaskMean, digits: int = 3) -> str:
@@ -98,15 +99,24 @@ def listed_row(unit: ListedUnit, shown: float, width: int) -> str:
     return fit(f"{GLYPHS[unit.status]} {number(shown)}  {where}  {said}{right}", width)
 
 
-def found_lines(concluded: Concluded | None, policy: Found | None, unit: str, waiting: str, width: int) -> list[str]:
+def found_lines(
+    concluded: Concluded | None, policy: Found | None, choice: ViewChoice, waiting: str, width: int
+) -> list[str]:
     """Return what the report concludes and what can be promised, cut to three lines; `words` has it whole."""
+    unit = choice.unit
+    of_all = "" if is_whole(choice) else "Of all atoms: "
     promise = NO_PROMISE_OF_PARTS if unit in PARTS else policy_words(policy, waiting)
     lines = (
-        f"Which signal  {waiting if concluded is None else concluded.functions.sentence}",
-        f"Recalibrate   {waiting if concluded is None else concluded.maps.sentence}",
+        f"Which signal  {waiting if concluded is None else of_all + concluded.functions.sentence}",
+        f"Recalibrate   {waiting if concluded is None else of_all + concluded.maps.sentence}",
         f"Promise       {promise}",
     )
     return [fit(line, width) for line in lines]
+
+
+def is_whole(choice: ViewChoice) -> bool:
+    """Return whether the atoms of all tasks are looked at, of which the report concludes."""
+    return choice.unit == "atom" and choice.task is None and choice.slice is None
 
 
 def words(view: ConfidenceView, concluded: Concluded | None, policy: Found | None, waiting: str) -> str:

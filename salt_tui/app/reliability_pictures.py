@@ -86,12 +86,14 @@ class Picture:
         missing: why nothing is drawn; empty where something is.
         horizontal: what the horizontal axis is, for the cursor of the threshold: ``confidence``, ``coverage``, or
             empty where there is none.
+        left_out: panels that are not among these.
     """
 
     panels: tuple[Panel, ...]
     axes: str
     missing: str = ""
     horizontal: str = ""
+    left_out: int = 0
 
     @property
     def legend(self) -> str:

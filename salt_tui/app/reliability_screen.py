@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,10 +31,14 @@ from salt_tui.app.text_rows import broken
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice
 from salt_tui.measure.parts import PARTS
+from salt_tui.measure.rows import MAPS
 from salt_tui.measure.run_views import ListedUnit, RunViews, SignalNumbers, ordered_by_auroc
 
 LOOK_EVERY_SECONDS = 3.0
 """A run that computes here is read again so often, where answers were finished since."""
+
+SAY_AFTER_SECONDS = 0.2
+"""After so long it is said that a view is being measured."""
 
 NO_RUN = "No run is open.  3 lists the stored ones: enter opens one, and 4 leads back here.  1 sets one up."
 READING = "reading …"
@@ -122,11 +127,12 @@ class ReliabilityScreen(FramedScreen):
         self._read_answers = -1
         self._was_computing = False
         self._picture = Picture((), "")
+        self._drawn_kind = Kind.DIAGRAM
         self._larger = False
 
     def compose_body(self) -> ComposeResult:
         """Lay the parts out."""
-        yield Static(f" {NO_RUN}", id="reliability-title", markup=False)
+        yield Static(id="reliability-title", markup=False)
         yield Static(id="verdict", markup=False)
         yield Static(id="signal-heads", markup=False)
         yield SignalList(id="signals", markup=False, compact=True)
@@ -156,7 +162,16 @@ class ReliabilityScreen(FramedScreen):
             self.state.leave_slice()
             self.state.coverage = None
             self._draw()
+        elif self._views is not None and not self._was_computing:
+            self.look_again(self._views)
         self._look()
+
+    @work(thread=True, exclusive=True, group="reliability-again", exit_on_error=False)
+    def look_again(self, views: RunViews) -> None:
+        """Read the run again where a study or somebody else gave it signals since, or it was computed further."""
+        with failures_told(self.app, self._take_failure):
+            if not views.is_current() and not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self.read, views.run)
 
     def _look(self) -> None:
         """Read the run where it was not, or where more of its answers are finished."""
@@ -203,9 +218,15 @@ class ReliabilityScreen(FramedScreen):
         choice, kind = self.state.choice, self.state.kind
         known = views.known_view(choice)
         if known is not None and kind not in {Kind.PARTS, Kind.POSITION, Kind.HISTORY}:
-            self._show(views, known, picture_of(kind, known))
+            self._show(views, known, kind, picture_of(kind, known))
         else:
             self.measure(views, choice, kind)
+            self.set_timer(SAY_AFTER_SECONDS, self._say_measuring)
+
+    def _say_measuring(self) -> None:
+        """Say that what is on the screen is not what is chosen, where that takes a while."""
+        if self._view is None or (self._view.choice, self._drawn_kind) != (self.state.choice, self.state.kind):
+            self._set("#threshold", "measuring …")
 
     @work(thread=True, exclusive=True, group="reliability-view", exit_on_error=False)
     def measure(self, views: RunViews, choice: ViewChoice, kind: Kind) -> None:
@@ -215,13 +236,16 @@ class ReliabilityScreen(FramedScreen):
             parts = views.side_by_side(choice) if kind is Kind.PARTS else ()
             course = views.course() if kind in {Kind.POSITION, Kind.HISTORY} else None
             picture = picture_of(kind, view, parts, course)
+            if kind is Kind.PARTS:
+                picture = replace(picture, left_out=views.count_side_by_side(choice) - len(parts))
             if not get_current_worker().is_cancelled:
-                self.app.call_from_thread(self._show, views, view, picture)
+                self.app.call_from_thread(self._show, views, view, kind, picture)
 
-    def _show(self, views: RunViews, view: ConfidenceView, picture: Picture) -> None:
-        if views is not self._views or view.choice != self.state.choice:
+    def _show(self, views: RunViews, view: ConfidenceView, kind: Kind, picture: Picture) -> None:
+        """Show what was measured, unless something else was chosen meanwhile."""
+        if views is not self._views or view.choice != self.state.choice or kind is not self.state.kind:
             return
-        self._view, self._picture = view, picture
+        self._view, self._picture, self._drawn_kind = view, picture, kind
         self._draw()
         wanted = (views, views.signals_read, self.state.unit, self.state.after, self.state.task, self.state.part)
         if wanted != self._signals_of:
@@ -232,26 +256,30 @@ class ReliabilityScreen(FramedScreen):
     @work(thread=True, exclusive=True, group="reliability-signals", exit_on_error=False)
     def measure_signals(self, views: RunViews, choice: ViewChoice, after: str) -> None:
         """Measure every signal; then what takes longer: intervals, what can be promised, and what is concluded."""
-        try:
-            with failures_told(self.app, self.say_error):
-                functions = views.functions(choice.unit)
-                for function in functions:
-                    stop_if_cancelled()
-                    self.app.call_from_thread(self._take_signal, views.signal_numbers(choice, function, after))
-                for function in functions:
-                    stop_if_cancelled()
-                    views.measure_interval(choice, function)
-                    self.app.call_from_thread(self._take_signal, views.signal_numbers(choice, function, after))
+        with failures_told(self.app, self.say_error):
+            functions = views.functions(choice.unit)
+            for function in functions:
                 stop_if_cancelled()
-                if views.signals_read and choice.unit not in PARTS:
-                    views.policy(choice.unit)
-                    self.app.call_from_thread(self._draw_found)
-                if views.signals_read:
-                    views.conclude(stop_if_cancelled)
-                    self.app.call_from_thread(self._draw_found)
-                    self.app.call_from_thread(self._draw_signals)
-        except Cancelled:
-            return
+                self.app.call_from_thread(self._take_signal, views.signal_numbers(choice, function, after))
+            # So that the next map and the course of an answer are there at once: the slowest map takes half a second of
+            # 100,000 atoms.
+            for name in MAPS:
+                stop_if_cancelled()
+                views.view(replace(choice, calibrator=name))
+            stop_if_cancelled()
+            views.course()
+            for function in functions:
+                stop_if_cancelled()
+                views.measure_interval(choice, function)
+                self.app.call_from_thread(self._take_signal, views.signal_numbers(choice, function, after))
+            stop_if_cancelled()
+            if views.signals_read and choice.unit not in PARTS:
+                views.policy(choice.unit)
+                self.app.call_from_thread(self._draw_found)
+            if views.signals_read:
+                views.conclude(stop_if_cancelled)
+                self.app.call_from_thread(self._draw_found)
+                self.app.call_from_thread(self._draw_signals)
 
     def _take_signal(self, numbers: SignalNumbers) -> None:
         self._signals[numbers.function] = numbers
@@ -285,9 +313,9 @@ class ReliabilityScreen(FramedScreen):
             self.query_one(name).display = there and not self._larger
         self.refresh_bindings()
         if view is None or views is None:
-            waiting = self._session is not None and self._session.run is not None
-            self._set("#reliability-title", f" {READING}" if waiting else f" {broken(NO_RUN, self._width)}")
-            self._set("#verdict", "")
+            waiting = self._session is not None
+            self._set("#reliability-title", f" {READING}" if waiting else " no run")
+            self._set("#verdict", "" if waiting else broken(NO_RUN, self._width))
             return
         title = self.state.title(views.run, len(views.tasks), view, self._progress(), self._width)
         self._set("#reliability-title", f" {title}")
@@ -310,9 +338,8 @@ class ReliabilityScreen(FramedScreen):
             return
         self._set("#signal-heads", lines.signal_heads(self.state.after, self._width))
         concluded = views.concluded()
-        # The report concludes about the atoms of all tasks, so nothing else is marked.
-        whole = self.state.unit == "atom" and self.state.task is None and self.state.slice is None
-        best = concluded.functions.best if concluded is not None and whole else ()
+        # Nothing is marked of which the report does not conclude.
+        best = concluded.functions.best if concluded is not None and lines.is_whole(self.state.choice) else ()
         ordered = ordered_by_auroc(list(self._signals.values()))
         rows = [Text(lines.signal_row(found, found.function in best, self._width)) for found in ordered]
         names = tuple(found.function for found in ordered)
@@ -333,9 +360,8 @@ class ReliabilityScreen(FramedScreen):
         views = self._views
         if views is not None:
             waiting = "measuring …"
-            found = lines.found_lines(
-                views.concluded(), views.known_policy(self.state.unit), self.state.unit, waiting, self._width
-            )
+            policy = views.known_policy(self.state.unit)
+            found = lines.found_lines(views.concluded(), policy, self.state.choice, waiting, self._width)
             self._set("#reliability-found", "\n".join(found))
 
     def _draw_bins(self) -> None:
@@ -354,15 +380,16 @@ class ReliabilityScreen(FramedScreen):
             listed.highlighted = min(before or 0, listed.option_count - 1)
 
     def _draw_plot(self) -> None:
-        view = self._view
-        if view is None:
+        views, view = self._views, self._view
+        if view is None or views is None:
             return
         plot = self.query_one(ConfidencePlot)
         trusted = self.state.trusted(view)
         place = None if trusted is None else cursor_place(self._picture, trusted.threshold, trusted.coverage)
         plot.show(self._picture, place, self.desk.look)
-        legend = f"{plot.hidden_panels} more have no room" if plot.hidden_panels else self._picture.legend
-        self._set("#plot-title", self.state.plot_title(legend, self._picture.axes, self.size.width))
+        hidden = plot.hidden_panels + self._picture.left_out
+        legend = f"{hidden} more have no room" if hidden else self._picture.legend
+        self._set("#plot-title", self.state.plot_title(legend, self._picture.axes, len(views.tasks), self.size.width))
         self._set("#threshold", self.state.threshold_line(view, self._width))
 
     # --- what is chosen -----------------------------------------------------------------------------------------

@@ -146,9 +146,9 @@ class ReliabilityState:
         blanks = width - cell_len(left) - cell_len(right)
         return f"{left}{' ' * blanks}{right}" if blanks > 0 else fit(f"{right} · {left}", width)
 
-    def plot_title(self, legend: str, axes: str, width: int) -> str:
+    def plot_title(self, legend: str, axes: str, tasks: int, width: int) -> str:
         """Return the line above the plot: what is drawn, what the axes are, and what the marks are."""
-        alone = self.task is not None or self.kind in {Kind.PARTS, Kind.POSITION, Kind.HISTORY}
+        alone = tasks == 1 or self.task is not None or self.kind in {Kind.PARTS, Kind.POSITION, Kind.HISTORY}
         head = f"── {self.kind.value}{'' if alone else ', tasks pooled'}"
         for words in (
             f"{head} ── {axes} ── {legend} ",

@@ -233,7 +233,7 @@ class ConfidenceView:
         """What the surest units show, and what is covered at `USUAL_RISK`; no more than n allows."""
         if self.reason is not None:
             return f"Nothing can be shown: {self.reason}."
-        return f"{self._bin_sentence()} {self._trust_sentence(USUAL_RISK)}"
+        return f"{self._bin_sentence()} {self._trust_sentence(USUAL_RISK)}".rstrip()
 
     def shown(self, value: float) -> float:
         """Return a confidence in the numbers of its own function."""
@@ -267,6 +267,8 @@ class ConfidenceView:
         )
 
     def _trust_sentence(self, risk: float) -> str:
+        if self.n < FEWEST_UNITS:
+            return ""
         found = None if self.risk is None else self.risk.within(risk)
         if found is None:
             return f"However few of the surest are trusted ({FEWEST_UNITS} or more), over {percent(risk)} are wrong."
@@ -280,23 +282,25 @@ class ConfidenceView:
         return f"{self.answers:,} answer{'' if self.answers == 1 else 's'}"
 
 
-def map_scores(columns: UnitColumns, function: str, calibrator: str) -> dict[str, TaskScores]:
+def map_scores(
+    columns: UnitColumns, function: str, calibrator: str, raw: Mapping[str, TaskScores] | None = None
+) -> dict[str, TaskScores]:
     """Return the scores of a function after a map, by task: what views of the same function and map share.
 
     Args:
         columns: units of one granularity with the function.
         function: a confidence function or signal of the columns.
         calibrator: a map, or `RAW`.
+        raw: what this gave for `RAW`, where it is known.
 
     Raises:
         ValueError: for a function that the columns do not have, or the name of a map; names the nearest.
     """
     if function not in columns.confidences:
         raise ValueError(f"these units have no {function}; there are {', '.join(columns.confidences)}")
-    return {
-        task: calibrated_scores(raw_scores(columns, task_units(columns, task), function), calibrator)
-        for task in columns.task_names
-    }
+    if raw is None:
+        raw = {task: raw_scores(columns, task_units(columns, task), function) for task in columns.task_names}
+    return {task: calibrated_scores(scores, calibrator) for task, scores in raw.items()}
 
 
 def view_values(scores: Mapping[str, TaskScores], task: str | None, part: Part = WHOLE) -> dict[str, TaskMean]:
@@ -352,7 +356,8 @@ def confidence_view(
     generation = _answer_codes(shown)
     by_answer = np.bincount(generation)
     no_probability = _no_probability(choice, present)
-    reason = None if rows.size else f"no {UNITS.get(choice.unit, choice.unit)} with a confidence"
+    nothing = columns.undefined.get(choice.function) or f"no {UNITS.get(choice.unit, choice.unit)} with a confidence"
+    reason = None if rows.size else nothing
     probabilities = None if no_probability or reason else ScoredUnits.from_columns(confidence, correct)
     bins = None if probabilities is None else equal_width_bins(probabilities, choice.bins)
     ordered = probabilities if probabilities is not None else ScoredUnits.from_columns(confidence, correct)

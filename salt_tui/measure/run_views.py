@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from threading import Lock
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from salt_tui.measure.rows import GRANULARITIES, MAPS, WHOLE, Part, RowChoice, m
 from salt_tui.measure.run_report import functions_of, stated_and_right
 from salt_tui.measure.slices import slice_names, slice_parts
 from salt_tui.measure.task_scores import RAW, TaskScores
-from salt_tui.store.queries import open_queries
+from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import UnitKind
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
@@ -37,6 +39,12 @@ PROMISE = Promise(alpha=0.05, delta=0.1)
 
 MOST_LISTED = 200
 """Units of a bin that are listed."""
+
+MOST_SIDE_BY_SIDE = 24
+"""Tasks or parts that are shown side by side; a column may have hundreds."""
+
+MOST_SCORES, MOST_VIEWED = 6_000_000, 3_000_000
+"""Units in the scores and in the views that are kept, in all: 33 and 50 bytes each, so 350 MB at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,35 @@ class ListedUnit:
     reference: str | None
 
 
+Key = TypeVar("Key", bound=Hashable)
+Kept = TypeVar("Kept")
+
+
+class _Recent(Generic[Key, Kept]):
+    """Keeps what was used last, up to a number of units in all; always the last one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = Lock()
+        self._kept: OrderedDict[Key, tuple[Kept, int]] = OrderedDict()
+        self._units = 0
+
+    def get(self, key: Key) -> Kept | None:
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def put(self, key: Key, value: Kept, units: int) -> None:
+        with self._lock:
+            self._units += units - (self._kept[key][1] if key in self._kept else 0)
+            self._kept[key] = value, units
+            self._kept.move_to_end(key)
+            while self._units > self._most and len(self._kept) > 1:
+                self._units -= self._kept.popitem(last=False)[1][1]
+
+
 class RunViews:
     """Reads and measures one run, as far as it has come when it is read.  Safe to be used by several threads.
 
@@ -106,9 +143,10 @@ class RunViews:
         self.run = run
         self.slice_names: tuple[str, ...] = ()
         self.signals_read = False
+        self.stamp: tuple[object, ...] = ()
         self._columns: dict[str, UnitColumns] = {}
-        self._scores: dict[tuple[str, str, str], dict[str, TaskScores]] = {}
-        self._views: dict[ViewChoice, ConfidenceView] = {}
+        self._scores: _Recent[tuple[str, str, str], dict[str, TaskScores]] = _Recent(MOST_SCORES)
+        self._views: _Recent[ViewChoice, ConfidenceView] = _Recent(MOST_VIEWED)
         self._parts: dict[tuple[str, str], tuple[Part, ...]] = {}
         self._intervals: dict[tuple[str, str, str | None, str | None], Mapping[str | None, Interval]] = {}
         self._course: CourseOfAnswers | None = None
@@ -131,6 +169,7 @@ class RunViews:
                     self._columns[unit] = queries.unit_columns(self.run, cast(UnitKind, unit))
                 if not self.slice_names:
                     self.slice_names = slice_names(queries, self.run)
+                    self.stamp = _stamp(queries, self.run)
         return self._columns[unit]
 
     def read_signals(self) -> None:
@@ -144,6 +183,15 @@ class RunViews:
             if found.generation.size == columns.generation.size:
                 self._columns[unit] = found
         self.signals_read = True
+
+    def is_current(self) -> bool:
+        """Return whether the run has no other answers and signals than when it was read.
+
+        Raises:
+            StoreError: no such file or run any more.
+        """
+        with open_queries(self.database) as queries, queries.snapshot():
+            return _stamp(queries, self.run) == self.stamp
 
     def functions(self, unit: str) -> tuple[str, ...]:
         """Return the confidence functions and signals of the units that were read."""
@@ -171,7 +219,7 @@ class RunViews:
     # --- measuring ----------------------------------------------------------------------------------------------
 
     def known_view(self, choice: ViewChoice) -> ConfidenceView | None:
-        """Return a view that was measured before; None where it was not."""
+        """Return a view that was measured before and is still kept; None where it is not."""
         return self._views.get(choice)
 
     def view(self, choice: ViewChoice) -> ConfidenceView:
@@ -185,22 +233,39 @@ class RunViews:
         if known is None:
             columns = self.read(choice.unit)
             scores = self.scores(choice.unit, choice.function, choice.calibrator)
-            known = self._views[choice] = confidence_view(columns, choice, self._part(choice), scores)
+            known = confidence_view(columns, choice, self._part(choice), scores)
+            self._views.put(choice, known, known.n)
         return known
 
-    def side_by_side(self, choice: ViewChoice) -> tuple[tuple[str, ConfidenceView], ...]:
-        """Return the views of all parts of the slice, or of all tasks where nothing is sliced, with their names."""
+    def side_by_side(self, choice: ViewChoice, most: int = MOST_SIDE_BY_SIDE) -> tuple[tuple[str, ConfidenceView], ...]:
+        """Return the views of the parts of the slice, or of the tasks where nothing is sliced, with their names.
+
+        Args:
+            choice: the units.
+            most: of them are measured, the first ones.
+        """
         if choice.slice is not None:
-            labels = [part.label for part in self.parts(choice.unit, choice.slice)]
-            return tuple((str(label), self.view(replace(choice, part=label))) for label in labels)
-        return tuple((task, self.view(replace(choice, task=task))) for task in self.read(choice.unit).task_names)
+            labels = [str(part.label) for part in self.parts(choice.unit, choice.slice)[:most]]
+            return tuple((label, self.view(replace(choice, part=label))) for label in labels)
+        tasks = self.read(choice.unit).task_names[:most]
+        return tuple((task, self.view(replace(choice, task=task))) for task in tasks)
+
+    def count_side_by_side(self, choice: ViewChoice) -> int:
+        """Return how many there are."""
+        if choice.slice is not None:
+            return len(self.parts(choice.unit, choice.slice))
+        return len(self.read(choice.unit).task_names)
 
     def scores(self, unit: str, function: str, calibrator: str) -> dict[str, TaskScores]:
         """Return the scores of a function after a map, by task."""
         key = unit, function, calibrator
-        if key not in self._scores:
-            self._scores[key] = map_scores(self.read(unit), function, calibrator)
-        return self._scores[key]
+        known = self._scores.get(key)
+        if known is None:
+            raw = None if calibrator == RAW else self.scores(unit, function, RAW)
+            columns = self.read(unit)
+            known = map_scores(columns, function, calibrator, raw)
+            self._scores.put(key, known, columns.status.size)
+        return known
 
     def _part(self, choice: ViewChoice) -> Part:
         if choice.slice is None:
@@ -314,6 +379,12 @@ class RunViews:
             inside &= atoms.line == index
         places = atoms.index[inside]
         return int(places.min()) if places.size else 0
+
+
+def _stamp(queries: Queries, run: int) -> tuple[object, ...]:
+    """Return what changes when answers are finished or computed again, or signals come and go."""
+    answers = tuple((answer.generation, answer.revision, answer.answer_status) for answer in queries.answers(run))
+    return (*answers, *((signal.shown, signal.kinds) for signal in queries.signal_names(run)))
 
 
 def ordered_by_auroc(numbers: Sequence[SignalNumbers]) -> list[SignalNumbers]:

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from salt_tui.app import reliability_screen
 from salt_tui.app.application import SaltApp
 from salt_tui.app.reliability_pictures import Kind
 from salt_tui.measure import run_views
@@ -25,6 +26,7 @@ SHOWN = (Kind.DIAGRAM, Kind.RISK, Kind.DENSITIES)
 @pytest.mark.parametrize("mode", list(DrawingMode))
 def test_reliability_looks_as_before(mode: DrawingMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_views, "DRAWS", 50)
+    monkeypatch.setattr(reliability_screen, "MAPS", ())
     store_run(tmp_path / "x.db", ("maze", "code"), answers=8, atoms=12)
     pictures: dict[str, str] = {}
 

@@ -12,19 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 
+from salt_tui.app import reliability_screen
 from salt_tui.app.answer_screen import AnswerScreen
 from salt_tui.app.application import SaltApp
 from salt_tui.app.dialogs import TextToRead
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.messages import OpenRun
-from salt_tui.app.reliability_export import write_view
+from salt_tui.app.reliability_export import FIGURE_OF, figure_name, write_view
 from salt_tui.app.reliability_pictures import Kind
 from salt_tui.app.reliability_plot import ConfidencePlot
 from salt_tui.app.reliability_screen import BinList, ReliabilityScreen, SignalList
 from salt_tui.app.reliability_state import ReliabilityState
 from salt_tui.app.reliability_windows import BinWindow, SliceWindow, ViewFileWindow
+from salt_tui.figures.registry import FIGURES
 from salt_tui.measure import run_views
 from salt_tui.measure.confidence_view import ViewChoice, confidence_view
 from salt_tui.measure.row_selection import select_rows
@@ -43,13 +45,14 @@ TASKS = ("maze", "code", "arc_grid")
 HOSTILE = "[red]own[/]\x1b]0;x"
 
 
-DRAWS = 100
+DRAWS = 40
 
 
 @pytest.fixture(autouse=True)
 def fewer_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenth of the time; the report that the screen is compared with takes as many."""
+    """A tenth of the time, and no map is fitted ahead; the report that the screen is compared with draws as often."""
     monkeypatch.setattr(run_views, "DRAWS", DRAWS)
+    monkeypatch.setattr(reliability_screen, "MAPS", ())
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +146,10 @@ def test_a_reader_finds_signal_map_and_coverage_as_the_report_has_them(whole: Pa
         assert "\x1b" not in row
 
 
-def test_every_key(whole: Path, tmp_path: Path) -> None:
+def test_keys_of_rows_of_what_is_looked_at_and_of_the_threshold(whole: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        screen = await concluded(app, pilot)
+        screen = await opened(app, pilot)
+        await until(pilot, lambda: len(screen._signals) > 10, 60)
         state = screen.state
         # The rows of a list.
         bins = screen.query_one(BinList)
@@ -193,7 +197,19 @@ def test_every_key(whole: Path, tmp_path: Path) -> None:
             trusted.append(state.trusted(screen._view).n)  # type: ignore[union-attr]
             assert f"({trusted[-1]} of " in text_of(screen, "#threshold")
         assert trusted[0] < trusted[1] > trusted[2]
-        # Everything that is drawn.
+        await press(pilot, "reliability.export")
+        assert isinstance(app.screen, ViewFileWindow)
+        await pilot.press("escape")
+        await press(pilot, "reliability.back")
+        assert isinstance(app.screen, LiveScreen)
+
+    drive(scenario, whole)
+
+
+def test_keys_of_what_is_drawn(whole: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await opened(app, pilot)
+        state = screen.state
         drawn = {state.kind: screen._picture}
         for kind in [*list(Kind)[1:], Kind.DIAGRAM]:
             await press(pilot, "reliability.curves")
@@ -206,6 +222,19 @@ def test_every_key(whole: Path, tmp_path: Path) -> None:
         assert not screen.query_one(SignalList).display
         await press(pilot, "reliability.larger")
         assert screen.query_one(SignalList).display
+        # What was measured for a choice that is given up meanwhile is not shown.
+        await pilot.press("k", "k")
+        await until(pilot, lambda: screen._picture.horizontal == "coverage")
+        await pilot.pause(0.1)
+        assert screen._picture.horizontal == "coverage"
+
+    drive(scenario, whole)
+
+
+def test_keys_of_slices_and_units_and_down_to_an_answer(whole: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await opened(app, pilot)
+        state = screen.state
         # A slice.
         await press(pilot, "reliability.slice")
         assert isinstance(app.screen, SliceWindow)
@@ -235,19 +264,14 @@ def test_every_key(whole: Path, tmp_path: Path) -> None:
         assert app.screen._document.generation == listed[0].generation  # type: ignore[attr-defined]
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
-        # Words are read and files written in tests of their own; here is where the keys lead.
-        await press(pilot, "reliability.export")
-        assert isinstance(app.screen, ViewFileWindow)
-        await pilot.press("escape")
-        await press(pilot, "reliability.back")
-        assert isinstance(app.screen, LiveScreen)
 
     drive(scenario, whole)
 
 
 def test_everything_by_mouse(whole: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        screen = await concluded(app, pilot)
+        screen = await opened(app, pilot)
+        await until(pilot, lambda: len(screen._signals) > 10, 60)
         state, plot = screen.state, screen.query_one(ConfidencePlot)
         await pilot.click(ConfidencePlot, offset=(plot.size.width - 3, 2))
         high = state.coverage
@@ -275,6 +299,17 @@ def test_everything_by_mouse(whole: Path) -> None:
         await pilot.pause()
         await pilot.click(ConfidencePlot, offset=(plot.size.width // 2, 2))
         assert state.coverage == pytest.approx(0.5, abs=0.06)
+        # The list of signals by its arrows; a signal with a hostile name.
+        signals = screen.query_one(SignalList)
+        signals.focus()
+        await press(pilot, "reliability.first")
+        assert state.function == screen._shown_signals[0]
+        state.kind, state.task = Kind.DIAGRAM, None
+        signals.highlighted = next(place for place, name in enumerate(screen._shown_signals) if "own" in name)
+        await until(pilot, measured(screen))
+        assert "[red]own[/]\\x1b]0;x" in screen_text(app)
+        assert "needs a map" in " ".join(screen_text(app).split())
+        assert "\x1b" not in screen_text(app)
 
     drive(scenario, whole)
 
@@ -300,6 +335,12 @@ def test_a_view_is_written_with_the_numbers_that_are_drawn(whole: Path, tmp_path
     assert len(written[Kind.DENSITIES]) == 41
     assert {row[0] for row in written[Kind.POSITION][1:]} == {"correctness", "redundancy", "density", "calibration"}
     assert [row[0] for row in written[Kind.HISTORY][1:]] == ["history"] * 5
+
+
+def test_every_figure_of_a_view_is_one_that_there_is() -> None:
+    assert set(FIGURE_OF.values()) <= set(FIGURES)
+    assert [figure_name(ReliabilityState(kind=kind)) for kind in FIGURE_OF] == list(FIGURE_OF.values())
+    assert figure_name(ReliabilityState(unit="token")) is None
 
 
 def test_the_window_for_a_file_says_what_is_in_the_way(whole: Path, tmp_path: Path) -> None:
@@ -361,9 +402,10 @@ def test_runs_that_have_little_to_say(tmp_path: Path, spoil: str, verdict: str, 
         assert drawn in screen_text(app)
         if "correct" in spoil:
             assert "Cannot be said" in text_of(screen, "#reliability-found")
-        for _ in Kind:
-            await press(pilot, "reliability.curves")
-            await until(pilot, measured(screen))
+        for kind in Kind:
+            screen.state.kind = kind
+            screen._measure()
+            await until(pilot, lambda kind=kind: screen._drawn_kind is kind)  # type: ignore[misc]
 
     drive(scenario, path)
 
@@ -394,19 +436,3 @@ def test_a_run_that_computes_shows_what_is_finished_and_says_so(script: Callable
         assert 0 < app.screen._view.answers < 8  # type: ignore[union-attr]
 
     drive(scenario, tmp_path / "y.db", request=request(script(seconds_per_step=0.1)))
-
-
-def test_a_list_of_signals_leads_by_arrows_too(whole: Path) -> None:
-    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
-        screen = await concluded(app, pilot)
-        screen.query_one(SignalList).focus()
-        await press(pilot, "reliability.first")
-        assert screen.state.function == screen._shown_signals[0]
-        hostile = next(place for place, name in enumerate(screen._shown_signals) if "own" in name)
-        screen.query_one(SignalList, OptionList).highlighted = hostile
-        await until(pilot, measured(screen))
-        assert "[red]own[/]\\x1b]0;x" in screen_text(app)
-        assert "needs a map" in " ".join(screen_text(app).split())
-        assert "\x1b" not in screen_text(app)
-
-    drive(scenario, whole)

@@ -86,7 +86,7 @@ def test_without_a_mistake_there_is_none(tmp_path: Path) -> None:
     assert mistake is None
     assert view.n == 2
     assert view.values["auroc"].mean.value is None
-    assert "Too few atoms to say how right it is where it is sure: 2 in 2 answers." in view.sentence
+    assert view.sentence == "Too few atoms to say how right it is where it is sure: 2 in 2 answers."
 
 
 def test_without_confidences_nothing_can_be_shown(tmp_path: Path) -> None:
