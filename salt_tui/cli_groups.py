@@ -94,11 +94,15 @@ def tasks_export(
 
 
 @models_app.command("list")
-def models_list(json_output: JsonOption = False) -> int:
-    """List the models and whether their files are here."""
+def models_list(
+    context: Annotated[int, typer.Option("-c", min=1, help="Tokens per answer for which memory is told.")] = 2048,
+    width: Annotated[int, typer.Option("-np", min=1, help="Answers at once for which memory is told.")] = 4,
+    json_output: JsonOption = False,
+) -> int:
+    """List the models, whether their files are here, and what memory a run takes."""
     from salt_tui.commands.models import list_known
 
-    return list_known(json_output=json_output)
+    return list_known(context, width, json_output=json_output)
 
 
 @models_app.command("check")

@@ -7,31 +7,41 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from salt_tui.commands.failures import DONE
+from salt_tui.engine.kv_memory import available_memory
 from salt_tui.engine.models import ModelRow, ResolvedModel, list_models, load_registry, resolve_model
 from salt_tui.engine.remote_server import Server
 from salt_tui.paths import user_models_file
 from salt_tui.visible_text import visible
 
 
-def list_known(*, json_output: bool) -> int:
-    """Print every model of ``models.toml`` and whether it can be used here."""
-    rows = list_models(load_registry())
+def list_known(context: int, width: int, *, json_output: bool) -> int:
+    """Print every model of ``models.toml``, whether it can be used here, and what memory a run takes."""
+    rows = list_models(load_registry(), context, width)
+    free = available_memory()
     if json_output:
-        print(json.dumps([_data(row) for row in rows], ensure_ascii=False))
+        print(json.dumps([{**_data(row), "fits": _fits(row, free)} for row in rows], ensure_ascii=False))
         return DONE
-    width = max(len(row.name) for row in rows)
-    print(f"  {'name':<{width}} {'kind':<9} {'here':>7} {'context':>7} model")
+    longest = max(len(row.name) for row in rows)
+    print(f"  {'name':<{longest}} {'kind':<9} {'here':>7} {'memory':>7} {'trained':>7} model")
     for row in rows:
         here = "no" if not row.available else "yes" if row.file_bytes is None else _size(row.file_bytes)
         here = "server" if row.available and row.server is not None else here
-        context = "" if row.context is None else str(row.context)
+        memory = "" if row.memory is None else _size(row.memory)
+        mark = "!" if _fits(row, free) is False else " "
+        trained = "" if row.context is None else str(row.context)
         print(
-            f"{'*' if row.default else ' '} {visible(row.name):<{width}} {row.kind or '':<9}"
-            f" {here:>7} {context:>7} {visible(row.title)}"
+            f"{'*' if row.default else ' '} {visible(row.name):<{longest}} {row.kind or '':<9}"
+            f" {here:>7} {memory:>7}{mark}{trained:>7} {visible(row.title)}"
         )
     print("* is used without -m. How to get another: salt-tui models check NAME")
+    now = "" if free is None else f"; {_size(free)} of main memory are free, ! needs more"
+    print(f"memory: about what a run takes with -c {context} -np {width}, on CPU and GPU together{now}")
     print(f"Your own entries go to {visible(str(user_models_file()))}")
     return DONE
+
+
+def _fits(row: ModelRow, free: int | None) -> bool | None:
+    return None if row.memory is None or free is None else row.memory <= free
 
 
 def check_model(name: str, *, json_output: bool) -> int:

@@ -12,6 +12,7 @@ from salt_tui.engine.chat_template import check_syntax
 from salt_tui.engine.engine import Engine, ModelError
 from salt_tui.engine.engine_kinds import REMOTE, engine_kind, kind_of
 from salt_tui.engine.gguf_header import GGUFHeader
+from salt_tui.engine.memory_need import memory_needed
 from salt_tui.engine.model_files import (
     MissingModelError,
     locate,
@@ -200,6 +201,7 @@ class ModelRow:
         default: used when ``-m`` is not given.
         kind: see `ResolvedModel`.
         path: the file; None for a model on a server.
+        memory: bytes that a run takes about, see `salt_tui.engine.memory_need`; None where the file does not tell.
         server: address of the server that has it; None for a file.
         file_bytes: of all its parts.
         context: tokens it was trained on.
@@ -223,6 +225,7 @@ class ModelRow:
     problem: str | None
     command: str | None
     server: str | None = None
+    memory: int | None = None
 
     @property
     def available(self) -> bool:
@@ -230,12 +233,22 @@ class ModelRow:
         return self.problem is None
 
 
-def list_models(registry: ModelRegistry) -> list[ModelRow]:
-    """Describe every known model from the header of its file, in the order of ``models.toml``; loads nothing."""
-    return [_row(name, entry, name == registry.default) for name, entry in registry.entries.items()]
+LISTED_CONTEXT, LISTED_WIDTH = 2048, 4
+"""Tokens per answer and answers at once for which the list says what memory a run takes."""
 
 
-def _row(name: str, entry: ModelEntry, default: bool) -> ModelRow:
+def list_models(registry: ModelRegistry, context: int = LISTED_CONTEXT, width: int = LISTED_WIDTH) -> list[ModelRow]:
+    """Describe every known model from the header of its file, in the order of ``models.toml``; loads nothing.
+
+    Args:
+        registry: the models.
+        context: tokens per answer for which memory is told.
+        width: answers at once for which memory is told.
+    """
+    return [_row(name, entry, name == registry.default, context, width) for name, entry in registry.entries.items()]
+
+
+def _row(name: str, entry: ModelEntry, default: bool, context: int, width: int) -> ModelRow:
     problem: str | None = None
     command: str | None = None
     resolved: ResolvedModel | None = None
@@ -247,6 +260,7 @@ def _row(name: str, entry: ModelEntry, default: bool) -> ModelRow:
     except ModelError as error:
         problem, command = str(error), None
     own = bool(header and header.template)
+    size = sum(path.stat().st_size for path in resolved.files) if resolved and resolved.files else None
     return ModelRow(
         name=name,
         title=entry.title or name,
@@ -255,7 +269,7 @@ def _row(name: str, entry: ModelEntry, default: bool) -> ModelRow:
         default=default,
         kind=resolved.kind if resolved else entry.kind,
         path=resolved.path if resolved else None,
-        file_bytes=sum(path.stat().st_size for path in resolved.files) if resolved and resolved.files else None,
+        file_bytes=size,
         architecture=header.architecture if header else None,
         quantisation=header.quantisation if header else None,
         context=header.trained_context if header else None,
@@ -263,6 +277,7 @@ def _row(name: str, entry: ModelEntry, default: bool) -> ModelRow:
         problem=problem,
         command=command,
         server=entry.server.address if entry.server else None,
+        memory=memory_needed(header, size, context, width) if header and size else None,
     )
 
 

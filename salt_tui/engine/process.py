@@ -361,6 +361,9 @@ _TOO_LONG = (
 )
 
 
+_ILLEGAL_INSTRUCTION = "llama.cpp uses instructions that fail on this machine: see SIGILL in docs/performance.md"
+
+
 def describe_death(died: EngineDied) -> str:
     """Return one line that says how the child ended, with its last words."""
     if died.exit_code < 0:
@@ -371,7 +374,9 @@ def describe_death(died: EngineDied) -> str:
     else:
         how = f"exit code {died.exit_code}"
     words = f"; last words: {died.log_tail[-1]}" if died.log_tail else ""
-    return f"the engine died ({how}{words})"
+    # Seen on a virtual machine that offers AMX and loses its registers when threads change.
+    advice = f"; {_ILLEGAL_INSTRUCTION}" if died.exit_code == -signal.SIGILL else ""
+    return f"the engine died ({how}{words}){advice}"
 
 
 def read_log_tail(path: Path, start: int = 0) -> tuple[str, ...]:

@@ -290,3 +290,9 @@ def test_files_of_the_working_directory_are_not_imported(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     with EngineProcess(COMMAND, tmp_path / "log") as engine:
         assert engine.build().engine == "obedient"
+
+
+def test_an_illegal_instruction_is_explained() -> None:
+    line = describe_death(EngineDied(-signal.SIGILL, ("reserve took 6 ms",)))
+    assert line.startswith("the engine died (SIGILL; last words: reserve took 6 ms); llama.cpp uses instructions")
+    assert "SIGILL" in Path(__file__).parents[2].joinpath("docs", "performance.md").read_text("utf-8")
