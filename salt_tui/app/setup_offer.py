@@ -17,6 +17,7 @@ class OfferedModel:
         usable: whether a run can begin with it.
         command: how to fetch it when it is not here; None otherwise.
         problem: why it cannot be used; None when it can.
+        on_hub: it is not here and can be fetched from the model hub.
     """
 
     name: str
@@ -26,6 +27,7 @@ class OfferedModel:
     usable: bool
     command: str | None
     problem: str | None
+    on_hub: bool = False
 
     def matches(self, words: str) -> bool:
         """Return whether every word occurs in the name, the title or the row, whatever the case."""

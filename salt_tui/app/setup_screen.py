@@ -21,6 +21,7 @@ from textual.worker import get_current_worker
 
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import MODEL_FILES, PROBLEM_FILES, LineOfInput, TextToRead
+from salt_tui.app.fetch_window import FetchWindow
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import ResumeRun, StartRun
 from salt_tui.app.option_cursor import VisibleCursorList
@@ -53,13 +54,14 @@ class SetupScreen(FramedScreen):
         Binding("o", "own_file", "Own file", tooltip="A file of your own problems", id="setup.own_file"),
         Binding("slash", "filter", "Filter", tooltip="Filter the models", id="setup.filter"),
         Binding("y", "copy", "Copy command", tooltip="Copy the command that fetches the model", id="setup.copy"),
+        Binding("p", "fetch", "Fetch", tooltip="Fetch the model from the hub", id="setup.fetch"),
         Binding("c", "quick_check", "Quick check", tooltip="Every task, in about two minutes", id="setup.quick_check"),
         Binding("tab", "app.focus_next", "Next", tooltip="Next part", id="setup.next"),
         Binding("escape", "leave_field", "Leave", tooltip="Leave the field", id="setup.leave_field"),
     ]
     FOOTER = (
-        "setup.start", "setup.leave_field", "setup.copy", "setup.next", "setup.quick_check", "setup.resume",
-        "setup.explain", "setup.filter", "setup.all_tasks", "setup.model_file", "setup.own_file",
+        "setup.start", "setup.leave_field", "setup.fetch", "setup.copy", "setup.next", "setup.quick_check",
+        "setup.resume", "setup.explain", "setup.filter", "setup.all_tasks", "setup.model_file", "setup.own_file",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -297,9 +299,9 @@ class SetupScreen(FramedScreen):
             return True if self._offer is not None and self._offer.unfinished else None
         if action == "leave_field":
             return isinstance(self.focused, Input)
-        if action == "copy":
+        if action in ("copy", "fetch"):
             model = None if self._offer is None else self._offer.model(self._choices.model)
-            return model is not None and model.command is not None
+            return model is not None and (model.on_hub if action == "fetch" else model.command is not None)
         return True
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -336,6 +338,17 @@ class SetupScreen(FramedScreen):
         if model is not None and model.command is not None:
             self.app.copy_to_clipboard(model.command)
             self.say(f"copied: {model.command}")
+
+    def action_fetch(self) -> None:
+        """Fetch the model under the cursor from the hub."""
+        model = None if self._offer is None else self._offer.model(self._choices.model)
+        if model is not None and model.on_hub:
+
+            def look_again(there: bool | None) -> None:
+                if there:
+                    self.look_around()
+
+            self.app.push_screen(FetchWindow(model.name, model.title), look_again)
 
     def action_quick_check(self) -> None:
         """Choose what takes about two minutes."""

@@ -61,7 +61,7 @@ def look_around(database: Path, files: Sequence[str] = (), own: Sequence[str] = 
             *(OfferedTask(task.name, task.name, task.description) for task in TASKS.values()),
             *(own_task(name) for name in dict.fromkeys(own)),
         ),
-        models=tuple(offered(row) for row in rows),
+        models=tuple(_offered(row, registry) for row in rows),
         unfinished=tuple(
             UnfinishedRun(run.run, run.answers_done, run.answers) for run in runs if run.state in RESUMABLE
         ),
@@ -69,6 +69,12 @@ def look_around(database: Path, files: Sequence[str] = (), own: Sequence[str] = 
         problem=problem,
         models_problem=models_problem,
     )
+
+
+def _offered(row: ModelRow, registry: ModelRegistry) -> OfferedModel:
+    """Return a model of the list with whether the hub has it."""
+    entry = registry.entries.get(row.name)
+    return replace(offered(row), on_hub=row.command is not None and entry is not None and entry.repository is not None)
 
 
 def offered(row: ModelRow) -> OfferedModel:

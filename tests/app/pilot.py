@@ -72,3 +72,8 @@ def screen_text(app: SaltApp) -> str:
     """Return what is on the screen, one line per row."""
     strips = app.screen._compositor.render_strips()  # the only view of the whole screen there is
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+
+def footer(app: SaltApp) -> str:
+    """Return the last row of the screen, where the keys stand."""
+    return screen_text(app).splitlines()[-1]

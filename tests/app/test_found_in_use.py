@@ -20,11 +20,7 @@ from salt_tui.app.terminal import terminal_look
 from salt_tui.palette import DrawingMode, Shading
 from salt_tui.paths import user_models_file
 from tests.app.conftest import compute
-from tests.app.pilot import drive, screen_text, shown, until
-
-
-def footer(app: SaltApp) -> str:
-    return screen_text(app).splitlines()[-1]
+from tests.app.pilot import drive, footer, screen_text, shown, until
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 16)])

@@ -12,11 +12,7 @@ from salt_tui.app.application import SaltApp
 from salt_tui.app.messages import OpenRun
 from salt_tui.app.setup_screen import SetupScreen
 from tests.app.conftest import compute, request
-from tests.app.pilot import drive, screen_text, shown, until
-
-
-def footer(app: SaltApp) -> str:
-    return screen_text(app).splitlines()[-1]
+from tests.app.pilot import drive, footer, screen_text, shown, until
 
 
 def test_in_a_field_the_ways_out_are_shown_and_a_typed_number_replaces(stored: Path) -> None:

@@ -520,7 +520,7 @@ def test_every_binding_has_an_id_of_its_own_and_is_pressed_here_or_in_the_tests_
     names = [binding.id for binding in all_bindings(SaltApp)]
     assert len(names) == len(set(names))
     screens = ("replay", "studies", "reliability", "compare", "setup")
-    others = tuple(f"test_{name}_screen.py" for name in screens)
+    others = (*(f"test_{name}_screen.py" for name in screens), "test_fetch_window.py")
     files = Path(__file__), *(Path(__file__).with_name(name) for name in others)
     found = (re.findall(r'press\(pilot, "([a-z_.]+)"\)', file.read_text("utf-8")) for file in files)
     pressed = set(chain.from_iterable(found))
