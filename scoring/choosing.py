@@ -38,6 +38,8 @@ FEWEST_ANSWERS = 10
 FIXED_FUNCTION = "logprob_sum"
 """The function where there are too few answers to choose one; it takes every token of a unit into account."""
 
+NO_FUNCTION = "no confidence function has enough values"
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedUnit:
@@ -260,6 +262,9 @@ def _tables(units: Mapping[str, Sequence[Alternatives]]) -> tuple[list[_Table], 
     tables: list[_Table] = []
     left_out: dict[str, str] = {}
     for task, kinds in by_task.items():
+        if not all(kept[unit] for unit in kinds):
+            left_out[task] = NO_FUNCTION
+            continue
         problems = [problem for kind in kinds.values() if (problem := why_not(kind, "auroc")) is not None]
         if problems or kinds.keys() != units.keys():
             left_out[task] = problems[0] if problems else f"no {' or '.join(sorted(units.keys() - kinds.keys()))}"

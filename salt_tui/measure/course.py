@@ -54,10 +54,10 @@ def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
     """Return the curves of a run's atoms; missing atoms have no position and are left out."""
     generated = columns.status != _MISSING
     answers, answer = np.unique(columns.generation[generated], return_inverse=True)
-    length = np.bincount(answer, minlength=answers.size)[answer]
+    places, lengths = places_written(columns)
     correct = columns.status[generated] == _CORRECT
     redundant = columns.status[generated] == _REDUNDANT
-    index, task = columns.index[generated], columns.task[generated]
+    index, length, task = places[generated], lengths[generated], columns.task[generated]
     scores = columns.confidences[HEADLINE_FUNCTION][generated]
     scored = ~np.isnan(scores) & (columns.status[generated] != _ABSTAINED)
     calibration = calibration_by_position(
@@ -86,21 +86,32 @@ def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
 def correctness_along(columns: UnitColumns) -> dict[str, tuple[float | None, ...]]:
     """Return the share of right atoms by relative position, in tenths, of every task; None in a tenth without atoms."""
     generated = columns.status != _MISSING
-    answers, answer = np.unique(columns.generation[generated], return_inverse=True)
-    # By order in its answer: while an answer is written, units of earlier lines may come late.
-    length = np.bincount(answer, minlength=answers.size)
-    starts = np.repeat(np.cumsum(length) - length, length)
-    place = np.empty(answer.size, dtype=np.int64)
-    place[np.argsort(answer, kind="stable")] = np.arange(answer.size) - starts
+    places, lengths = places_written(columns)
     found = correctness_by_position(
         columns.status[generated] == _CORRECT,
         columns.status[generated] == _REDUNDANT,
-        place,
-        length[answer],
-        answer,
+        places[generated],
+        lengths[generated],
+        columns.generation[generated],
         columns.task[generated],
     )
     return {task: curve.value for task, curve in _named(found.rate, columns.task_names).tasks.items()}
+
+
+def places_written(columns: UnitColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each unit's place among the written units of its answer, from 0, and how many these are, shape ``(n,)``.
+
+    Both follow the order of the columns.  That is not the index where units are missing before others: leaves of a
+    JSON answer that the reference does not have stand behind all of those that it has, written or missing, and while an
+    answer is written, units of earlier lines may come late.  A missing unit has the place -1.
+    """
+    generated = columns.status != _MISSING
+    answers, answer = np.unique(columns.generation, return_inverse=True)
+    length = np.bincount(answer[generated], minlength=answers.size)
+    place = np.full(answer.size, -1)
+    order = np.flatnonzero(generated)[np.argsort(answer[generated], kind="stable")]
+    place[order] = np.arange(order.size) - np.repeat(np.cumsum(length) - length, length)
+    return place, length[answer]
 
 
 def _named(curve: Curve, tasks: Sequence[str]) -> Curve:

@@ -9,11 +9,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from salt_tui.measure.course import places_written
 from salt_tui.measure.rows import Part
 from salt_tui.similar_names import did_you_mean
 from salt_tui.store.queries import Queries
 from salt_tui.store.results import StoredAnswer, UnitColumns
-from salt_tui.store.schema import LEFT_OUT_STATUSES, UNIT_STATUSES
+from salt_tui.store.schema import LEFT_OUT_STATUSES
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 
@@ -25,8 +26,6 @@ RANGES = 10
 
 NOTHING = "–"
 """The label of units for which the column is NULL."""
-
-_MISSING = UNIT_STATUSES.index("missing")
 
 _OF_COLUMNS: Mapping[str, Callable[[UnitColumns], Sequence[object]]] = {
     "task": lambda columns: [columns.task_names[code] for code in columns.task.tolist()],
@@ -117,12 +116,9 @@ def _numbers(texts: Mapping[int | None, str | None]) -> dict[int | None, object]
 
 
 def _positions(columns: UnitColumns) -> tuple[Part, ...]:
-    """Cut every answer into tenths by (index + 1) / generated units; missing units have no position."""
-    generated = columns.status != _MISSING
-    answers, code = np.unique(columns.generation, return_inverse=True)
-    length = np.bincount(code, weights=generated, minlength=answers.size).astype(np.int64)[code]
-    tenth = np.full(columns.index.size, -1)
-    tenth[generated] = -(-POSITION_BINS * (columns.index[generated] + 1) // length[generated]) - 1
+    """Cut every answer into tenths by (place + 1) / written units; missing units have no position."""
+    place, length = places_written(columns)
+    tenth = np.where(place < 0, -1, -(-POSITION_BINS * (place + 1) // np.maximum(length, 1)) - 1)
     return tuple(
         Part(f"{number / POSITION_BINS:.1f}–{(number + 1) / POSITION_BINS:.1f}", tenth == number)
         for number in range(POSITION_BINS)

@@ -67,6 +67,34 @@ def mazes(capsys: pytest.CaptureFixture[str]) -> list[Row]:
     return exported(capsys, "maze", "--difficulty", "trivial", "--limit", 3, "--seed", 1)
 
 
+def test_leaves_beyond_a_missing_one_have_their_place_among_those_that_were_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problems = written(
+        tmp_path / "calls.jsonl",
+        [
+            {"id": number, "kind": "json", "prompt": f"Add {number} and 3.", "reference": {"f": "add", "a": 2, "b": 3}}
+            for number in range(4)
+        ],
+    )
+    rows = [answered(row, '{"f": "add", "c": 7, "b": 3}') for row in exported(capsys, f"file:{problems}")]
+    run = ["--db", tmp_path / "x.db"]
+    assert outcome(capsys, "import", written(tmp_path / "answers.jsonl", rows), *run)[0] == 0
+
+    code, out, err = outcome(capsys, "report", "1", "--format", "json", "--draws", 0, *run)
+    assert code == 0, err
+    analyses = json.loads(out)["analyses"]
+    # Of each answer: "add" right, "a" missing, 3 right, 7 redundant, which stands last and has index 3.
+    assert analyses["position"]["n"] == [0, 0, 0, 4, 0, 0, 4, 0, 0, 0]
+    assert analyses["redundancy_by_position"]["n"] == [0, 0, 0, 4, 0, 0, 4, 0, 0, 4]
+    assert analyses["redundancy_by_position"]["redundancy"][9] == 1
+    assert (analyses["history"]["n"], analyses["history"]["accuracy"][4]) == ([0, 0, 0, 0, 4], 1)
+
+    code, out, err = outcome(capsys, "report", "1", "--by", "position", "--format", "json", "--draws", 0, *run)
+    assert code == 0, err
+    assert {row["part"] for row in json.loads(out)["rows"]} >= {"0.3–0.4", "0.6–0.7", "0.9–1.0"}
+
+
 def test_answers_of_every_kind_become_a_run(
     mazes: list[Row], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,6 +148,24 @@ def test_without_log_probabilities_there_are_verdicts_and_no_confidences(
         assert queries.signal_names(1) == []
     assert outcome(capsys, "db", "check", database)[0] == 0
     assert outcome(capsys, "study", "combine", "1", "--db", database)[0] == 0
+
+
+def test_many_answers_without_log_probabilities_are_reported_and_no_confidence_is_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problems = written(
+        tmp_path / "quiz.jsonl",
+        [
+            {"id": number, "kind": "choice", "prompt": f"Is {number} even?", "choices": ["yes", "no"], "reference": "A"}
+            for number in range(12)
+        ],
+    )
+    rows = [answered(row, "AB"[number % 2]) for number, row in enumerate(exported(capsys, f"file:{problems}"))]
+    run = ["--db", tmp_path / "x.db"]
+    assert outcome(capsys, "import", written(tmp_path / "answers.jsonl", rows), *run)[0] == 0
+    code, out, err = outcome(capsys, "report", "1", "--draws", 20, *run)
+    assert code == 0, err
+    assert "Does it know Cannot be said: no confidence function has enough values." in " ".join(out.split())
 
 
 def test_a_character_that_a_server_lost_leaves_only_its_atom_without_confidences(

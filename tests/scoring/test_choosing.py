@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scoring.choosing import FIXED_FUNCTION, UnitComparison, judge_units
+from scoring.choosing import FIXED_FUNCTION, NO_FUNCTION, UnitComparison, judge_units
 from scoring.conclusions import Alternatives
 from scoring.value import NO_TASKS, TOO_FEW_ANSWERS_OF_A_CLASS
 from tests.scoring.measured import evaluate_metrics
@@ -75,6 +75,14 @@ def test_below_ten_answers_the_function_is_fixed() -> None:
     assert found.units["atom"].auroc.value == pytest.approx(np.mean(each))
     without = [Alternatives(t.task, t.correct, t.generation, {"x": t.scores["mean_entropy"]}) for t in tasks]
     assert judge_units({"atom": without}, draw).units["atom"].auroc.reason == f"no {FIXED_FUNCTION}"
+
+
+def test_without_any_values_nothing_is_judged_and_the_reason_is_said() -> None:
+    task = noise("t", 12, generator())
+    empty = Alternatives("t", task.correct, task.generation, {FIXED_FUNCTION: np.full(task.correct.size, np.nan)})
+    found = judge_units({"atom": [empty]}, generator())
+    assert (found.tasks, found.tasks_left_out) == ((), {"t": NO_FUNCTION})
+    assert found.units["atom"].auroc.value is None
 
 
 def test_a_task_enters_where_every_unit_has_both_classes() -> None:
