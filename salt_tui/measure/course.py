@@ -53,7 +53,7 @@ class CourseOfAnswers:
 def course_of_answers(columns: UnitColumns) -> CourseOfAnswers:
     """Return the curves of a run's atoms; missing atoms have no position and are left out."""
     generated = columns.status != _MISSING
-    answers, answer = np.unique(columns.generation[generated], return_inverse=True)
+    answer = columns.generation[generated]
     places, lengths = places_written(columns)
     correct = columns.status[generated] == _CORRECT
     redundant = columns.status[generated] == _REDUNDANT

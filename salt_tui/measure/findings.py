@@ -196,7 +196,8 @@ def _contrast_finding(question: str, found: Contrast, first: str, second: str, a
     reasons = dict(found.tasks_left_out)
     if not found.enough:
         sides = " and ".join(
-            f"{side.units} atoms of {_count(side.answers, 'answer')}" for side in (found.first, found.second)
+            f"{_count(side.units, 'atom')} of {_count(side.answers, 'answer')} {where}"
+            for side, where in ((found.first, first), (found.second, second))
         )
         sentence = f"Cannot be said: {sides} are too few."
         return Finding(question, sentence, n=n, answers=answers, tasks=found.tasks, reasons=reasons)
