@@ -24,7 +24,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from salt_tui.app.desk import Desk, Tab
-from salt_tui.app.dialogs import Question, TextToRead
+from salt_tui.app.dialogs import Question, TextToRead, text_width
 from salt_tui.app.export_window import ExportWindow
 from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.help_text import help_text, key_names_text
@@ -362,7 +362,7 @@ class SaltApp(App[int]):
     def action_help(self) -> None:
         """Explain keys, glyphs, shades and metrics."""
         if not isinstance(self.screen, ModalScreen):
-            text = help_text(self.key_groups(), self.desk.look, str(keys_path()))
+            text = help_text(self.key_groups(), self.desk.look, str(keys_path()), text_width(self.size.width))
             self.push_screen(TextToRead("Help", text))
 
     def key_groups(self) -> list[tuple[str, list[tuple[str, str]]]]:

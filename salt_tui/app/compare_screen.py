@@ -22,7 +22,7 @@ from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.live_parts import TaskLines
 from salt_tui.app.messages import OpenAnswer, ShowScreen
 from salt_tui.app.runs_state import is_same_file, named_run
-from salt_tui.app.text_rows import broken
+from salt_tui.app.text_rows import broken, broken_lines
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.measure.two_runs import RunName, RunPair
 from salt_tui.store.errors import StoreError
@@ -160,9 +160,12 @@ class CompareScreen(FramedScreen):
 
     def _draw(self) -> None:
         state = self._state
-        if state is None or not self.is_mounted:
+        if not self.is_mounted:
             return
         width = self.size.width
+        if state is None:
+            self.query_one("#compare-head", Static).update(broken_lines(NO_RUNS, max(1, width - 1)))
+            return
         head = compare_lines.head_lines(state, self.desk.database, width)
         self.query_one("#compare-head", Static).update("\n".join(head))
         table: list[tuple[str, str | None]] = []

@@ -129,6 +129,11 @@ class LineOfInput(ModalScreen[str | None]):
         self.dismiss(None)
 
 
+def text_width(screen: int) -> int:
+    """Return the cells of a row of `TextToRead` on a screen of so many cells."""
+    return max(1, min(BOX_WIDTH, screen) - _BESIDES_TEXT)
+
+
 class TextToRead(ModalScreen[None]):
     """Shows a text that can be scrolled."""
 
@@ -152,8 +157,7 @@ class TextToRead(ModalScreen[None]):
 
     def on_resize(self) -> None:
         """Break the lines for this width."""
-        width = min(BOX_WIDTH, self.size.width) - _BESIDES_TEXT
-        self.query_one("#text", Static).update(broken_lines(self._text, max(1, width)))
+        self.query_one("#text", Static).update(broken_lines(self._text, text_width(self.size.width)))
 
     def action_leave(self) -> None:
         """Close."""

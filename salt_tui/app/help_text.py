@@ -80,34 +80,31 @@ TEXTUAL_KEYS: tuple[tuple[str, str], ...] = (
 """Keys that are Textual's own."""
 
 ROWS = (
-    "15/20 beside the number of an answer: right atoms over those asked for",
-    f"{LINE_END} between two lines of an answer that share a row; a blank every ten atoms",
+    "15/20 beside the number of an answer: right atoms over those asked",
+    f"{LINE_END} between two lines of an answer in one row; a blank every ten atoms",
     f"{GOES_ON} the line goes on from the row above; {CURSOR_ROW} the answer of the cursor",
     "−399: so many missing atoms in a row",
-    "a small maze stands below its moves: the way that was said, o the right way",
-    "behind the atoms stands how the answer ended, where it is not complete by",
-    "itself: truncated at its limit; unclosed without the closing asterisks; no",
-    "fence: nothing inside asterisks; open: the run stopped in it; context full,",
-    "cancelled, failed: left out of all numbers",
-    "newest below: the map follows; end follows: the key end follows again",
+    "a small maze stands below its moves: the way said, o the right way",
+    "behind the atoms: how an answer ended that is not complete",
+    "truncated: at its limit; unclosed: without the closing asterisks; no fence: nothing inside asterisks",
+    "open: the run stopped in it; context full, cancelled, failed: left out of all numbers",
+    "newest below: the map follows; end follows: press end for that",
 )
 """How the atoms of an answer stand in rows, and what stands beside them."""
 
-HALF = 34
-"""Cells of a key and its words where two stand in a row."""
 
-
-def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str]]]], look: Look, keys_file: str) -> str:
+def help_text(keys: Sequence[tuple[str, Sequence[tuple[str, str]]]], look: Look, keys_file: str, width: int) -> str:
     """Return the whole text: the keys of this screen first, what marks and numbers mean after them.
 
     Args:
         keys: groups of (key, what it does).
         look: how cells are drawn.
         keys_file: where keys can be changed.
+        width: cells of a row; two keys stand in one where both have room.
     """
     lines: list[str] = []
     for title, entries in (*keys, ("In every window", TEXTUAL_KEYS)):
-        lines += [title, *_in_pairs([f"{key:<9} {what}" for key, what in entries])]
+        lines += [title, *_in_pairs([f"{key:<9} {what}" for key, what in entries], width)]
     lines += [f"Keys are changed in {keys_file}, by the names that K lists.", ""]
     lines += ["Marks", *(f"  {GLYPHS[name]}  {name}: {words}" for name, words in VERDICTS.items())]
     lines += ["Colours", *(f"  {line}" for line in shade_lines(look))]
@@ -128,15 +125,16 @@ def key_names_text(keys: Sequence[tuple[str, str, str]], keys_file: str) -> str:
     return "\n".join(lines)
 
 
-def _in_pairs(entries: Sequence[str]) -> list[str]:
+def _in_pairs(entries: Sequence[str], width: int) -> list[str]:
     """Put two entries in a row where both are short enough."""
+    half = (width - len("   ")) // 2
     rows: list[str] = []
     left: str | None = None
     for entry in entries:
         if left is None:
             left = entry
-        elif max(len(left), len(entry)) <= HALF:
-            rows.append(f"  {left:<{HALF}} {entry}")
+        elif max(len(left), len(entry)) <= half:
+            rows.append(f"  {left:<{half}} {entry}")
             left = None
         else:
             rows.append(f"  {left}")

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual_hires_canvas import Canvas, HiResMode
 
 from salt_tui.app.reliability_pictures import Curve, FloatArray, Panel, Picture, Role
-from salt_tui.app.text_rows import fit
+from salt_tui.app.text_rows import broken, fit
 from salt_tui.number_text import number
 from salt_tui.palette import DrawingMode, Look
 
@@ -108,7 +108,9 @@ class ConfidencePlot(Canvas):
         with self.batch_refresh():
             self.reset(size=self.size)
             if self._picture.missing:
-                self._write(1, height // 2, fit(self._picture.missing, width - 2), "")
+                rows = broken(self._picture.missing, max(1, width - 2), height).split("\n")
+                for row, words in enumerate(rows, (height - len(rows)) // 2):
+                    self._write(1, row, words, "")
             elif len(self._picture.panels) == 1:
                 self._draw_alone(self._picture.panels[0])
             else:

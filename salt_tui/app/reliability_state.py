@@ -150,13 +150,9 @@ class ReliabilityState:
         """Return the line above the plot: what is drawn, what the axes are, and what the marks are."""
         alone = tasks == 1 or self.task is not None or self.kind in {Kind.PARTS, Kind.POSITION, Kind.HISTORY}
         head = f"── {self.kind.value}{'' if alone else ', tasks pooled'}"
-        for words in (
-            f"{head} ── {axes} ── {legend} ",
-            f"{head} ── {axes} ",
-            f"── {self.kind.value} ── {axes} ",
-            f"{head} ── {legend} ",
-            f"{head} ",
-        ):
+        kind = f"── {self.kind.value}"
+        for parts in ((head, axes, legend), (head, axes), (kind, axes), (head, legend), (head,)):
+            words = " ── ".join(filter(None, parts)) + " "
             if cell_len(words) <= width:
                 return words + "─" * (width - cell_len(words))
         return fit(head, width)

@@ -517,7 +517,7 @@ class ReplayScreen(FramedScreen):
         if action == "stop":
             return self._computing is not None
         if action == "undo":
-            return self.state is not None
+            return True if self.state is not None and self.state.undoable else None
         if action in {"rename", "delete"}:
             return None if self.state is None or self.state.shown is None else True
         if action in {"show", "edit_shown"}:

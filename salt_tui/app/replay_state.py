@@ -231,6 +231,11 @@ class ReplayState:
         )
         return None
 
+    @property
+    def undoable(self) -> bool:
+        """Whether a change can be taken back."""
+        return bool(self._undone)
+
     def undo(self) -> str | None:
         """Take the last change back."""
         if not self._undone:

@@ -21,10 +21,14 @@ class TaskRanks:
         self._sorted: dict[tuple[str, str], tuple[int, NDArray[np.float64]]] = {}
 
     def rank(self, task: str, function: str, value: float) -> tuple[int, int]:
-        """Return the place of a value among the atoms of a task, 1 for the surest, and of how many atoms."""
+        """Return the place of a value among the atoms of a task, 1 for the surest, and of how many atoms.
+
+        A value that no atom has, as one of an edited branch, is counted beside them: place n + 1 is of n + 1.
+        """
         ordered = self._of(task, function)
         oriented = value if CONFIDENCE_FUNCTIONS[function].higher_is_confident else -value
-        return 1 + int(ordered.size - np.searchsorted(ordered, oriented, side="right")), int(ordered.size)
+        above, reached = (int(np.searchsorted(ordered, oriented, side=side)) for side in ("right", "left"))
+        return 1 + ordered.size - above, ordered.size + (above == reached)
 
     def _of(self, task: str, function: str) -> NDArray[np.float64]:
         version, ordered = self._sorted.get((task, function), (-1, np.empty(0)))

@@ -220,6 +220,16 @@ def test_a_run_of_another_file_is_typed_and_its_answers_are_opened(database: Pat
     drive(scenario, database)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+def test_before_two_runs_are_chosen_no_word_is_broken(database: Path, size: tuple[int, int]) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "app.compare")
+        await until(pilot, lambda: "No two runs" in screen_text(app))
+        assert "c compares two that are marked; here a and b choose one each." in " ".join(screen_text(app).split())
+
+    drive(scenario, database, size=size)
+
+
 def test_what_cannot_be_compared_is_one_sentence(database: Path) -> None:
     store_run(database, tasks=("arc_grid",), answers=6, atoms=4)
     store_run(database, tasks=TASKS, answers=6, atoms=4, tokenless=True)

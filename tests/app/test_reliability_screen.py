@@ -410,6 +410,21 @@ def test_runs_that_have_little_to_say(tmp_path: Path, spoil: str, verdict: str, 
     drive(scenario, path)
 
 
+def test_what_is_missing_from_the_plot_is_said_whole_under_a_title_without_gaps(whole: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await opened(app, pilot)
+        screen.state.function = "mean_entropy"
+        screen._measure()
+        await until(pilot, lambda: bool(screen._picture.missing))
+        await pilot.pause()
+        title = text_of(screen, "#plot-title")
+        assert "──  ──" not in title
+        rows = [row.strip() for row in screen_text(app).splitlines()]
+        assert " ".join(screen._picture.missing.split()) in " ".join(rows)
+
+    drive(scenario, whole, size=(60, 20))
+
+
 def test_without_a_run_it_says_what_to_do(tmp_path: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         await press(pilot, "app.reliability")

@@ -98,6 +98,7 @@ def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model:
         state = screen.state
         assert state is not None
         assert state.cursor == 2
+        assert screen.check_action("undo", ()) is None, "nothing is changed yet"
         await press(pilot, "replay.compute")
         assert screen._computing is None  # nothing is changed yet
         await press(pilot, "replay.next_atom")
@@ -105,6 +106,7 @@ def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model:
         assert state.cursor == 2
         await press(pilot, "replay.corrupt")
         assert len(state.edits) == 1
+        assert screen.check_action("undo", ()) is True
         await press(pilot, "replay.undo")
         assert state.edits == {}
         await press(pilot, "replay.fix")

@@ -323,7 +323,7 @@ def test_what_is_no_key_is_refused_in_one_line(keys: str, right: bool) -> None:
 
 @pytest.mark.parametrize("mode", list(DrawingMode))
 def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: DrawingMode) -> None:
-    text = help_text([("Map", [("w", "Next wrong")])], Look(mode), "keys.toml")
+    text = help_text([("Map", [("w", "Next wrong")])], Look(mode), "keys.toml", 70)
     assert set(VERDICTS) == set(GLYPHS)
     for status, glyph in GLYPHS.items():
         assert f"{glyph}  {status}: {VERDICTS[status]}" in text
@@ -341,6 +341,14 @@ def test_help_explains_every_glyph_and_every_number_with_its_direction(mode: Dra
     assert lines.index("Map") < lines.index("Marks") < lines.index("Colours") < lines.index("Numbers")
     assert len(broken_lines(text, 70).splitlines()) <= 70
     assert any("keys.toml" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [50, 70])
+def test_no_row_of_keys_in_help_is_broken(width: int) -> None:
+    keys = [("↑ k", "Previous study"), ("↓ j", "Next study"), ("M", "Previous calibration map"), ("m", "Next")]
+    rows = help_text([("Map", keys)], Look(DrawingMode.PLAIN), "keys.toml", width).splitlines()
+    assert max(map(len, rows[1 : rows.index("In every window")])) <= width
+    assert rows[1] == ("  ↑ k       Previous study          ↓ j       Next study" if width == 70 else rows[1])
 
 
 def test_names_of_keys_are_lines_of_the_file_of_keys() -> None:
