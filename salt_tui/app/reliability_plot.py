@@ -108,8 +108,8 @@ class ConfidencePlot(Canvas):
         with self.batch_refresh():
             self.reset(size=self.size)
             if self._picture.missing:
-                rows = broken(self._picture.missing, max(1, width - 2), height).split("\n")
-                for row, words in enumerate(rows, (height - len(rows)) // 2):
+                reason = broken(self._picture.missing, max(1, width - 2), height).split("\n")
+                for row, words in enumerate(reason, (height - len(reason)) // 2):
                     self._write(1, row, words, "")
             elif len(self._picture.panels) == 1:
                 self._draw_alone(self._picture.panels[0])
