@@ -262,7 +262,7 @@ def _tables(units: Mapping[str, Sequence[Alternatives]]) -> tuple[list[_Table], 
     tables: list[_Table] = []
     left_out: dict[str, str] = {}
     for task, kinds in by_task.items():
-        if not all(kept[unit] for unit in kinds):
+        if any(kind.correct.size and not kept[unit] for unit, kind in kinds.items()):
             left_out[task] = NO_FUNCTION
             continue
         problems = [problem for kind in kinds.values() if (problem := why_not(kind, "auroc")) is not None]

@@ -83,6 +83,9 @@ def test_without_any_values_nothing_is_judged_and_the_reason_is_said() -> None:
     found = judge_units({"atom": [empty]}, generator())
     assert (found.tasks, found.tasks_left_out) == ((), {"t": NO_FUNCTION})
     assert found.units["atom"].auroc.value is None
+    no_lines = Alternatives("t", np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int64), {FIXED_FUNCTION: np.zeros(0)})
+    found = judge_units({"atom": [task], "line": [no_lines]}, generator())
+    assert found.tasks_left_out == {"t": TOO_FEW_ANSWERS_OF_A_CLASS}
 
 
 def test_a_task_enters_where_every_unit_has_both_classes() -> None:
