@@ -254,6 +254,10 @@ def resume(
         bool, typer.Option("--allow-environment-change", help="Go on elsewhere; the run is marked not exact.")
     ] = False,
     threads: Annotated[int | None, typer.Option("-t", help="Threads; default: as the run began.")] = None,
+    cache_mb: Annotated[
+        int | None,
+        typer.Option("--cache-mb", help="Of a study: memory for what jobs share, MiB; default: 1024."),
+    ] = None,
     database: Database = None,
     display: DisplayOption = None,
     json_output: JsonOption = False,
@@ -264,6 +268,7 @@ def resume(
             {
                 "--allow-environment-change": allow_environment_change,
                 "-t": threads is not None,
+                "--cache-mb": cache_mb is not None,
                 "--json": json_output,
             }
         )
@@ -279,6 +284,7 @@ def resume(
         json_output=json_output,
         allow_environment_change=allow_environment_change,
         threads=threads,
+        cache_mb=cache_mb,
     )
 
 

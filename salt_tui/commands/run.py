@@ -129,6 +129,7 @@ def run_again(
     json_output: bool,
     allow_environment_change: bool,
     threads: int | None,
+    cache_mb: int | None = None,
 ) -> int:
     """Go on with a stored run or study; a finished one is shown and left as it is.
 
@@ -139,6 +140,10 @@ def run_again(
         json_output: print one JSON object.
         allow_environment_change: go on in another environment.
         threads: None takes those of the run.
+        cache_mb: memory for what jobs of a study share, MiB; None takes the usual.
+
+    Raises:
+        UsageError: ``cache_mb`` for a run.
     """
     path = database or database_path()
     with open_queries(path) as queries:
@@ -155,7 +160,10 @@ def run_again(
             json_output=json_output,
             allow_environment_change=allow_environment_change,
             threads=threads,
+            cache_mb=cache_mb,
         )
+    if cache_mb is not None:
+        raise UsageError(f"--cache-mb is for studies, and {work.title} is none: leave it out")
     if stored.state == "finished":
         say(f"run {stored.run} is finished, nothing to do")
         _print_result(path, stored.run, json_output=json_output)

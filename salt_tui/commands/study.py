@@ -44,14 +44,24 @@ def add_study_commands(group: typer.Typer, common: Mapping[str, Any]) -> None:
 
 
 def _command(kind: StudyKind, common: Mapping[str, Any]) -> Callable[..., int]:
+    context = Annotated[int | None, typer.Option("-c", help="Context per sequence, tokens; at least the run's.")]
+    threads = Annotated[int | None, typer.Option("-t", help="Threads; default: as the run.")]
+    cache_mb = Annotated[
+        int, typer.Option("--cache-mb", help="Memory for prompts and answers that jobs share, MiB; changes no number.")
+    ]
+    of_a_model: dict[str, tuple[Any, int | None]] = {
+        "context": (context, None),
+        "threads": (threads, None),
+        "cache_mb": (cache_mb, CACHE_MB),
+    }
+    loading = {} if kind.computed_by == "no model" else of_a_model
+
     def command(**values: Any) -> int:
         request = StudyRequest(
             kind=kind.name,
             run=values["run"],
             options={option.name: values[option.name] for option in kind.options},
-            context=values["context"],
-            threads=values["threads"],
-            cache_mb=values["cache_mb"],
+            **{name: values[name] for name in loading},
         )
         display = values["display"]
         if display == "app":
@@ -63,18 +73,11 @@ def _command(kind: StudyKind, common: Mapping[str, Any]) -> Callable[..., int]:
     def parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
-    context = Annotated[int | None, typer.Option("-c", help="Context per sequence, tokens; at least the run's.")]
-    threads = Annotated[int | None, typer.Option("-t", help="Threads; default: as the run.")]
-    cache_mb = Annotated[
-        int, typer.Option("--cache-mb", help="Memory for prompts and answers that jobs share, MiB; changes no number.")
-    ]
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             parameter("run", common["run"]),
             *(parameter(option.name, _annotation(option), option.default) for option in kind.options),
-            parameter("context", context, None),
-            parameter("threads", threads, None),
-            parameter("cache_mb", cache_mb, CACHE_MB),
+            *(parameter(name, *declared) for name, declared in loading.items()),
             parameter("database", common["database"], None),
             parameter("display", common["display"], None),
             parameter("json_output", common["json_output"], False),
@@ -104,6 +107,7 @@ def go_on_with_study(
     json_output: bool,
     allow_environment_change: bool,
     threads: int | None,
+    cache_mb: int | None,
 ) -> int:
     """Go on with a stored study; a finished one is shown and left as it is."""
     name = str(study.work)
@@ -113,7 +117,12 @@ def go_on_with_study(
         return DONE
     computed = compute(
         lambda emit: prepare_study_resume(
-            study, database, emit, allow_environment_change=allow_environment_change, threads=threads
+            study,
+            database,
+            emit,
+            allow_environment_change=allow_environment_change,
+            threads=threads,
+            cache_mb=CACHE_MB if cache_mb is None else cache_mb,
         ),
         database,
         display_named(display),

@@ -22,7 +22,7 @@ from salt_tui.engine.engine import Activations, PromptProgress, SequenceEnded, S
 from salt_tui.engine.interruption import InterruptedWork, Interruption
 from salt_tui.engine.readouts import refusal
 from salt_tui.engine.reply import Reply, Vocabulary
-from salt_tui.engine.requests import Aside, Choice, Forced, Generate, Segment, ids_of
+from salt_tui.engine.requests import Forced, Generate, ids_of, needs_cut
 from salt_tui.engine.serve import Outlet
 from salt_tui.engine.statistics import Logits, Statistics
 from salt_tui.engine.streams import DecodeError, Streams, Vectors
@@ -218,7 +218,7 @@ class Decoder:
             needed = len(request.prompt) + 1
             message = f"the prompt has {len(request.prompt)} tokens and the context {self._streams.context}"
             return "context", f"{message}: use -c {needed} or more", None
-        if not self._streams.can_cut and any(map(_needs_cut, request.segments)):
+        if not self._streams.can_cut and any(map(needs_cut, request.segments)):
             message = "this model cannot be cut back, so options of several tokens and asides are not possible"
             return "failed", message, None
         refused = refusal(request, self._vocabulary.sets, self._streams.layers)
@@ -383,7 +383,3 @@ def _beginning(request: Generate) -> Beginning:
     first = request.segments[0]
     walked = first.tokens[: request.trunk] if isinstance(first, Forced) else ()
     return Beginning(request.prompt, min(request.preamble, len(request.prompt) - 1), walked)
-
-
-def _needs_cut(segment: Segment) -> bool:
-    return isinstance(segment, Aside) or (isinstance(segment, Choice) and max(map(len, segment.options)) > 1)

@@ -220,6 +220,11 @@ def _check_choice(choice: Choice) -> None:
         raise ValueError(f"a choice of {len(choice.options)} options has {len(choice.groups)} groups")
 
 
+def needs_cut(segment: Segment) -> bool:
+    """Return whether a segment needs the capability ``cut``: an aside, or an option of several tokens."""
+    return isinstance(segment, Aside) or (isinstance(segment, Choice) and max(map(len, segment.options)) > 1)
+
+
 def ids_of(request: Generate) -> Iterator[int]:
     """Yield every token id that a request names."""
     yield from request.prompt

@@ -99,7 +99,8 @@ def test_a_killed_study_gives_the_same_numbers_after_resuming(scripted_model: Sc
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert rows(killed, SIGNALS) == []
-    assert run_command_line(["resume", "latest", "--db", str(killed), "--display", "none"]) == 0
+    assert run_command_line(["resume", "latest", "--cache-mb", "-1", "--db", str(killed)]) == 2
+    assert run_command_line(["resume", "latest", "--cache-mb", "0", "--db", str(killed), "--display", "none"]) == 0
     assert rows(killed, "SELECT state, exact FROM study") == [("finished", 1)]
     assert rows(killed, SIGNALS) == rows(whole, SIGNALS)
     assert len(rows(whole, SIGNALS)) > 20
@@ -132,6 +133,7 @@ def test_an_answer_is_shown_with_prompt_marks_reference_and_confidences(
         (["study", "samples", "1.1"], "has no study 1.1"),
         (["report", "1.1"], "has no study 1.1"),
         (["resume", "1.1"], "has no study 1.1"),
+        (["resume", "1", "--cache-mb", "64"], "--cache-mb is for studies, and run 1 is none: leave it out"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
+from scoring.combined import folds_of, mean_auroc
 from scoring.forest_arrays import ForestArrays, ForestError
 from scoring.probe_estimators import (
     ForestSettings,
@@ -79,6 +80,25 @@ def test_without_a_signal_no_estimator_knows_anything() -> None:
         found = probe_estimates(units, np.random.default_rng(seed), settings=FEW, search=FEW)
         areas += [ranks(estimate, units) for estimate in found.values()]
     assert np.mean(areas) == pytest.approx(0.5, abs=0.08)
+
+
+def test_shuffled_labels_leave_chance() -> None:
+    """Answers to a problem look alike and share a label: a split inside problems would know it."""
+    problems, answers = 60, 2
+    problem = np.repeat(np.arange(problems), answers)
+    draw = np.random.default_rng(8)
+    pools = draw.normal(size=(1, problems, 12))[:, problem] + 0.01 * draw.normal(size=(1, problem.size, 12))
+    found: dict[str, list[float | None]] = {"act late": [], "pca10": []}
+    for seed in range(20):
+        correct = np.random.default_rng(100 + seed).permutation(np.arange(problems) % 2 == 0)[problem]
+        units = ProbeUnits(pools.astype(np.float32), (1,), 1, np.full(problem.size, 0.5), correct, problem)
+        estimates = probe_estimates(units, np.random.default_rng(seed), settings=FEW, search=FEW)
+        # Ranks are compared inside folds: a training part with fewer right ones is a held-out part with more.
+        fold = folds_of(problem, np.random.default_rng(seed))
+        for name, areas in found.items():
+            areas.append(mean_auroc(estimates[name].confidence, correct, np.zeros_like(problem), fold))
+    for name, areas in found.items():
+        assert np.mean(areas) == pytest.approx(0.5, abs=0.05), name
 
 
 def test_maps_are_fitted_on_inner_folds() -> None:

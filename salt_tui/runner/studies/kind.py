@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from salt_tui.engine.engine import Capabilities, Engine, ModelInfo
+from salt_tui.engine.requests import needs_cut
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.jobs import Job
 from salt_tui.runner.plan import RunPlan
@@ -19,14 +20,13 @@ from salt_tui.usage_error import UsageError
 
 Computer: TypeAlias = Literal["the run's model", "another model", "no model"]
 
-Capability: TypeAlias = Literal["statistics", "activations", "vocabulary", "forced", "cut"]
+Capability: TypeAlias = Literal["statistics", "activations", "vocabulary", "forced"]
 
 _LACKS: dict[Capability, tuple[str, Callable[[Capabilities], bool]]] = {
     "statistics": ("log-probabilities over the whole vocabulary", lambda can: can.statistics == "vocabulary"),
     "activations": ("activations", lambda can: can.activation_layers > 0),
     "vocabulary": ("the bytes of its tokens", lambda can: can.vocabulary),
     "forced": ("forced tokens", lambda can: can.forced),
-    "cut": ("going back to an earlier token", lambda can: can.cut),
 }
 
 
@@ -95,7 +95,7 @@ class StudyKind:
         name: in commands and in the store.
         summary: what it does, one sentence.
         options: its own; all kinds also take ``-c``, ``-t`` and where to find and show things.
-        needs: what the engine must be able to do.
+        needs: what the engine must be able to do, whatever the jobs; one that is cut back is refused by `refuse_cuts`.
         check: raises `UsageError` for values that cannot be meant.
         jobs: all jobs, in the order in which they are computed; the same each time, finished or not.
         grows_context: whether the context is made as large as the longest job; else it is the run's, and a job that
@@ -145,3 +145,14 @@ class StudyKind:
         lacking = [words for need in self.needs for words, has in (_LACKS[need],) if not has(capabilities)]
         if lacking:
             raise UsageError(f"a study of kind {self.name} needs an engine with {' and '.join(lacking)}; this has none")
+
+    def refuse_cuts(self, capabilities: Capabilities, jobs: Sequence[Job]) -> None:
+        """Raise `UsageError` if a job goes back to an earlier token and an engine cannot.
+
+        Labels of one token each are read from one row, so with many vocabularies no question has to go back.
+        """
+        if not capabilities.cut and any(needs_cut(segment) for job in jobs for segment in job.request(0).segments):
+            raise UsageError(
+                f"a study of kind {self.name} has to go back to earlier tokens with this vocabulary, and a model with a"
+                " recurrent state cannot"
+            )

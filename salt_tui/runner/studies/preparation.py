@@ -144,6 +144,7 @@ def prepare_study_resume(
     *,
     allow_environment_change: bool,
     threads: int | None,
+    cache_mb: int = CACHE_MB,
     log: Path | None = None,
 ) -> ReadyWork:
     """Make a stored study ready to go on.
@@ -154,6 +155,7 @@ def prepare_study_resume(
         emit: takes the events of loading.
         allow_environment_change: go on although the environment differs; the study is then marked not exact.
         threads: None takes the study's.
+        cache_mb: memory for beginnings that its jobs share; changes no number.
         log: for what the child prints; None takes a new one.
 
     Raises:
@@ -171,7 +173,7 @@ def prepare_study_resume(
     if kind.computed_by == "no model":
         return _resume_without_model(work, plan, kind, subject, database, emit)
     wanted_threads = environment.threads if threads is None else threads
-    loading = Loading(_computing(kind, plan.options, subject, study, database), wanted_threads, CACHE_MB, study)
+    loading = Loading(_computing(kind, plan.options, subject, study, database), wanted_threads, cache_mb, study)
     with _open_for(database) as store:
         store.claim(work)
         if kind.reused:
@@ -349,6 +351,7 @@ def _jobs(
             refuse_another_vocabulary(loaded.name, queries.vocabulary(subject.stored.run), reading.vocabulary)
         setting = StudySetting(options, subject.plan, subject.answers, queries, engine, info, reading, work)
         jobs = kind.jobs(setting)
+        kind.refuse_cuts(info.capabilities, jobs)
         if work is None:
             room_for(_least_bytes(kind, jobs), database, f"a study of kind {kind.name}")
         if announce is not None and kind.announce is not None:

@@ -178,7 +178,7 @@ VERBALISED = StudyKind(
         StudyOption("functions", ("--functions",), "p_true,verbalised", f"Of {', '.join(FUNCTIONS)}."),
         StudyOption("unit", ("--unit",), ",".join(UNITS), "Of what is asked."),
     ),
-    needs=("statistics", "vocabulary", "forced", "cut"),
+    needs=("statistics", "vocabulary", "forced"),
     check=_check,
     jobs=_jobs,
     grows_context=True,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from salt_tui.engine.engine import Capabilities
-from salt_tui.engine.requests import Choice, Forced, Free, Generate
+from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate
+from salt_tui.runner.jobs import Job
 from salt_tui.runner.studies.preparation import tokens_of
 from salt_tui.runner.studies.registry import STUDY_KINDS, study_kind
 from salt_tui.usage_error import UsageError
@@ -41,6 +44,23 @@ def test_an_engine_that_cannot_do_what_a_kind_needs_is_refused_in_one_line() -> 
     )
     with pytest.raises(UsageError, match="needs an engine with activations; this has none"):
         asking.refuse_engine(replace(EVERYTHING, activation_layers=0))
+
+
+def test_going_back_is_asked_for_only_where_a_job_does_it() -> None:
+    recurrent, asking = replace(EVERYTHING, cut=False), study_kind("verbalised")
+    asking.refuse_engine(recurrent)
+    labels, several, aside = Choice(((3,), (4,))), Choice(((3,), (4, 5))), Aside((6,))
+    asking.refuse_cuts(recurrent, [asked(labels), asked(labels)])
+    for segment in (several, aside):
+        asking.refuse_cuts(EVERYTHING, [asked(segment)])
+        with pytest.raises(UsageError, match="a study of kind verbalised has to go back to earlier tokens"):
+            asking.refuse_cuts(recurrent, [asked(labels), asked(segment)])
+
+
+def asked(segment: Choice | Aside) -> Job:
+    """Return a job whose request has a segment among others."""
+    request = Generate(1, (9,) * 4, 0, (Forced((1,)), segment, Free(2)))
+    return cast(Job, SimpleNamespace(request=lambda key: request))
 
 
 def test_a_kind_that_is_not_there_is_named_beside_those_that_are() -> None:
