@@ -101,8 +101,10 @@ def verdict(conclusion: Conclusion, names: tuple[str, ...], asked: str, plural: 
     base = f"n {conclusion.units:,} in {conclusion.answers} answers"
     own = [name for name in conclusion.means if name in names]
     others = [name for name in conclusion.means if name not in names]
+    left_out = "; ".join(
+        f"{name.partition('@')[0]} {reason}" for name, reason in conclusion.left_out.items() if name in names
+    )
     if not own:
-        left_out = "; ".join(dict.fromkeys(conclusion.left_out.values()))
         return f"{plural.capitalize()}: cannot be said, {left_out or 'there is no value'}."
     values = " against ".join(f"{_auroc(conclusion, name)} of {name}" for name in (own[0], *others[:1]))
     best = [name in names for name in conclusion.best]
@@ -112,7 +114,8 @@ def verdict(conclusion: Conclusion, names: tuple[str, ...], asked: str, plural: 
         how = f"the tokens beat {asked}"
     else:
         how = f"{asked} and the tokens cannot be told apart"
-    return f"{plural.capitalize()}: {how}, AUROC {values} ({base})."
+    compared = f"{plural.capitalize()}: {how}, AUROC {values} ({base})."
+    return f"{compared} Not compared: {left_out}." if left_out else compared
 
 
 def _auroc(conclusion: Conclusion, name: str) -> str:

@@ -172,6 +172,8 @@ def test_every_unit_is_asked_and_the_whole_answer_is_said_of_each(model: Path, t
     assert (whole["asked"], whole["no_number"], whole["doubtful"]) == (4, 4, None)  # the script only ends its replies
     assert table["p_true", "atom"]["doubtful"] == table["p_true", "atom"]["asked"]
     assert any("tokens" in note or "cannot be said" in note for note in result.notes)
+    without = [note for note in result.notes if "verbalised has a value for 0 of" in note]
+    assert without, "a score that could not be compared is named"
     assert b"****" in turn  # the question's prompt holds the answer
 
 
