@@ -274,13 +274,16 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
         " chosen; then what the answer has there and what it would have said. KL: mean over tokens, in nats, of a lower"
         " bound of the divergence."
     ]
-    notes += [f"{task}: {sum(found)} of {len(found)} answers part somewhere." for task, found in parted.items()]
+    if parted and not any(map(any, parted.values())):
+        notes.append(f"None of {sum(map(len, parted.values()))} answers parts anywhere.")
+    else:
+        notes += [f"{task}: {sum(found)} of {len(found)} answers part somewhere." for task, found in parted.items()]
     for kind, plural in UNITS.items():
         names = tuple(f"{name}@{work}" for name, signal in given.items() if kind in signal.kinds)
         if names:
             conclusion = compare_with_tokens(queries, run, kind, names)
             notes.append(verdict(conclusion, names, "the second model", plural))
-    columns = ("task", "answer", "tokens", "first_apart", "said", "second_would_say", "mean_kl_lower_bound")
+    columns = ("task", "answer", "tokens", "first_apart", "said", "second_says", "mean_kl")
     return StudyResult(columns, tuple(rows), tuple(notes))
 
 

@@ -86,7 +86,7 @@ def test_every_unit_and_token_gets_what_the_second_model_says(model: Path, other
     assert all(second == pytest.approx(first / 2, rel=1e-6) for first, second in halves)
     table = [dict(zip(found(database).columns, row, strict=True)) for row in found(database).rows]
     assert [row["first_apart"] for row in table] == [3, None, None, None]
-    assert table[0]["said"] != table[0]["second_would_say"]
+    assert table[0]["said"] != table[0]["second_says"]
     assert any("1 of 2 answers part" in note for note in found(database).notes)
 
 
@@ -139,6 +139,7 @@ def test_the_same_file_says_the_same_to_the_last_bit_and_a_quantisation_does_not
     )
     assert [row[0] for row in same] == [1]
     assert rows(database, "SELECT DISTINCT value FROM signal WHERE name = 'kl_lower_bound'") == [(0.0,)]
+    assert "None of 3 answers parts anywhere." in found(database).notes
     done = subprocess.run([sys.executable, "-c", QUANTISE, nano, smaller], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     look(database, smaller)
