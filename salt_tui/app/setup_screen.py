@@ -70,6 +70,7 @@ class SetupScreen(FramedScreen):
         self._offer: Offer | None = None
         self._choices = load_choices()
         self._estimates = 0
+        self._cost = ""
         self._looked = False
         self._models: tuple[OfferedModel, ...] = ()  # those that the filter leaves
         self._own = [name for name in self._choices.tasks if name.startswith("file:")]
@@ -184,8 +185,9 @@ class SetupScreen(FramedScreen):
         self.call_after_refresh(self.query_one("#models", OptionList).scroll_to_highlight)
 
     def on_resize(self) -> None:
-        """Keep the chosen model in view."""
+        """Keep the chosen model in view, and break the cost for the new width."""
         self._show_highlighted()
+        self._draw_cost()
 
     # --- choices ------------------------------------------------------------------------------------------------
 
@@ -287,9 +289,12 @@ class SetupScreen(FramedScreen):
             self._say_cost(words)
 
     def _say_cost(self, words: str, *, wrong: bool = False) -> None:
-        cost = self.query_one("#cost", Static)
-        cost.update(broken(words, max(20, self.size.width - 2), 2))
-        cost.set_class(wrong, "wrong")
+        self._cost = words
+        self._draw_cost()
+        self.query_one("#cost", Static).set_class(wrong, "wrong")
+
+    def _draw_cost(self) -> None:
+        self.query_one("#cost", Static).update(broken(self._cost, max(20, self.size.width - 2), 2))
 
     # --- actions ------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.cells import cell_len, set_cell_size
+
+_BETWEEN_WORDS = re.compile(r" (?![%k](?:\W|$))")
+"""Not between a number and the thousands or the percent sign that belong to it."""
 
 
 def fit(text: str, cells: int) -> str:
@@ -21,7 +26,7 @@ def broken(text: str, width: int, rows: int | None = None, indent: str = "") -> 
         rows: the most there may be; the last one then ends in …. None for as many as it takes.
         indent: blanks before every row but the first.
     """
-    words = text.split(" ")
+    words = _BETWEEN_WORDS.split(text)
     found: list[str] = []
     row = words.pop(0)
     while words or cell_len(row) > width:

@@ -307,6 +307,11 @@ def test_lines_are_cut_by_cells_and_say_so(tmp_path: Path) -> None:
         assert live_lines.rule("漢" * 90, width).endswith("…")
     assert broken("漢" * 30, 20, 2) == "漢" * 10 + "\n" + "漢" * 9 + "…"
     assert broken("short", 20, 2) == "short"
+    text = "about 4.4 k, at most 12.9 k tokens; 5 % wrong, 90 % sure"
+    for width in range(8, 60):
+        rows = broken(text, width).split("\n")
+        assert " ".join(rows) == text
+        assert not any(row.startswith(("k", "%")) for row in rows), "a number keeps its unit"
 
 
 def test_another_granularity_stays_at_the_place(tmp_path: Path) -> None:

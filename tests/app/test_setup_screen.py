@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Button, Input, Select
+from textual.widgets import Button, Input, Select, Static
 
 from salt_tui.app.application import SaltApp
 from salt_tui.app.dialogs import TextToRead
@@ -67,6 +67,21 @@ def test_an_emptied_field_is_named_and_cannot_be_started(stored: Path) -> None:
         assert shown(app) is None
 
     drive(scenario, stored)
+
+
+def test_the_cost_is_broken_anew_for_another_width(tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = app.screen
+        assert isinstance(screen, SetupScreen)
+        await until(pilot, lambda: screen._offer is not None)
+        screen._say_cost("about 0:29, at most 1:11 at the pace of its last run; " * 2)
+        await pilot.pause()
+        await pilot.resize_terminal(60, 20)
+        await pilot.pause()
+        rows = str(screen.query_one("#cost", Static).render()).split("\n")
+        assert [row.strip() for row in rows] == ["about 0:29, at most 1:11 at the pace of its last run;"] * 2
+
+    drive(scenario, tmp_path / "x.db")
 
 
 def test_asking_twice_for_an_example_opens_one_window(stored: Path) -> None:
