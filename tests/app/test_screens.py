@@ -387,7 +387,7 @@ def test_a_run_begun_in_a_small_terminal_leaves_every_screen_free(script: Callab
     [
         ("salt_tui.app.setup_state", "look_around", None),
         ("salt_tui.app.setup_state", "task_example", "e"),
-        ("salt_tui.app.runs_screen", "open_queries", "3"),
+        ("salt_tui.app.runs_state", "open_queries", "3"),
     ],
 )
 def test_the_failure_of_every_worker_is_one_line(
