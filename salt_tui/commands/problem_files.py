@@ -55,7 +55,7 @@ def check_file(file: Path, *, json_output: bool) -> int:
         shown = f" and {examples} worked example{'s' * (examples != 1)}" if examples else ""
         bad = len(checked.faults)
         say(
-            f"{bad} bad row{'s' * (bad != 1)} of {checked.rows}"
+            (f"{bad} bad row{'s' * (bad != 1)} of {checked.rows}" if checked.rows else "no row was read")
             if bad
             else f"{len(checked.task.problems)} problems ({of_kinds}){shown}: run --tasks {FILE_PREFIX}{file}"
         )

@@ -62,10 +62,10 @@ def _format(target: Path, options: ExportOptions) -> ExportFormat:
     if chosen is None:
         raise StoreError(f"cannot tell the format of {target}: its name must end in {', '.join(EXPORT_FORMATS)}")
     if options.excel_safe and not chosen.spreadsheet:
-        raise StoreError(f"--excel-safe is for .csv, not for {target}")
+        raise StoreError(f"--excel-safe is for .csv, not for {target.suffix}")
     if options.tokens and not chosen.table:
         tables = " and ".join(suffix for suffix, entry in EXPORT_FORMATS.items() if entry.table)
-        raise StoreError(f"--tokens is for {tables}, not for {target}")
+        raise StoreError(f"--tokens is for {tables}, not for {target.suffix}")
     return chosen
 
 

@@ -137,5 +137,8 @@ def test_stdout_takes_rows_of_tokens_and_no_database(database: Path, capsys: pyt
     assert output(capsys, "export", "1", "-o", "-", "--tokens", "--db", database).startswith("run,study,task,position,")
     assert run_command_line(["export", "1", "-o", "-", "--format", "db", "--db", str(database)]) == 2
     assert "cannot go to stdout" in capsys.readouterr().err
+    for option in ("--tokens", "--excel-safe"):
+        assert run_command_line(["export", "1", "-o", "-", "--format", "jsonl", option, "--db", str(database)]) == 2
+        assert capsys.readouterr().err.endswith(", not for .jsonl\n")
     assert run_command_line(["export", "1", "-o", "a.csv", "--format", "csv", "--db", str(database)]) == 2
     assert "the name of a file says its format" in capsys.readouterr().err

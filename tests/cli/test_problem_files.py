@@ -75,6 +75,9 @@ def test_a_file_without_a_problem_is_said(capsys: pytest.CaptureFixture[str], tm
         (tmp_path / "x.jsonl").write_text(content, encoding="utf-8")
         (error,) = check(capsys, tmp_path / "x.jsonl", 2)["errors"]
         assert error["what"] == "the file holds no problem"
+    (tmp_path / "x.jsonl").write_text("", encoding="utf-8")
+    assert run_command_line(["tasks", "check", str(tmp_path / "x.jsonl")]) == 2
+    assert capsys.readouterr().err == "salt-tui: no row was read\n"
 
 
 @pytest.mark.parametrize("stream", ["/dev/zero", "/dev/full"])
