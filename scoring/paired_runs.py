@@ -105,8 +105,8 @@ class PairedDifference:
         detectable: the difference that so many problems would show in four of five comparisons, 2.80 · se.
         problems_needed: problems a task that would show this difference so often, if it is the true one.
         too_small: whether the whole interval lies within ±.02 (Brier: ±.01).
-        clear: whether it differs from 0 by more than chance would let it in one of twenty comparisons: for the mean its
-            interval, for a task the interval corrected for the number of tasks (Bonferroni).
+        clear: whether it differs from 0 by more than chance would let it in one of twenty comparisons: for the mean by
+            its interval and by the swap test, for a task by the interval corrected for the number of tasks (Bonferroni).
     """
 
     first: Value
@@ -278,6 +278,9 @@ def _compare(
     mean = _difference(name, np.array(means), np.array(variances), np.array(freedoms), int(counts.sum()), counts)
     differing = [_differing(name, task) for task in used]
     p_value, exact = _swap_test(name, used, differing, means[1] - means[0], generator, swaps)
+    # A task whose few problems all differ alike adds no variance, so the interval alone can be too narrow.
+    shown = mean.clear and p_value.value is not None and p_value.value <= 1.0 - LEVEL
+    mean = replace(mean, clear=shown)
     sign = -1.0 if name in ("brier", "ece") else 1.0
     change = undefined(BASE_IS_ZERO) if means[0] == 0.0 else Value(sign * (means[1] - means[0]) / means[0])
     return PairedMetric(

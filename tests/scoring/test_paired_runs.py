@@ -186,6 +186,17 @@ def test_a_task_is_clear_after_correction_for_the_number_of_tasks() -> None:
     assert not among.tasks["a"].clear
 
 
+def test_a_mean_is_clear_only_where_interval_and_swaps_say_so() -> None:
+    # All four problems of a task lose alike, so it adds no variance: the interval is that of the other task alone.
+    alike = PairedTask("a", run([1] * 4), run([0] * 4))
+    mixed = PairedTask("b", run([1, 0, 1, 0, 1, 0, 1, 0, 1, 0]), run([1, 1, 1, 0, 1, 0, 1, 0, 1, 1]))
+    metric = compare_runs([alike, mixed], generator(), metrics=["precision"])["precision"]
+    assert (metric.mean.interval.high or 0.0) < 0.0
+    assert metric.p_value.value is not None
+    assert metric.p_value.value > 0.05
+    assert not metric.mean.clear
+
+
 def test_a_run_without_confidences_is_compared_in_its_shares_only() -> None:
     tasks = [PairedTask("a", random_run(generator(), 8, 0.5), random_run(generator(2), 8, 0.5))]
     found = {metric.name: metric for metric in metrics_one_by_one(tasks, generator(), without="no tokens in B")}
