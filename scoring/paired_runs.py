@@ -106,7 +106,8 @@ class PairedDifference:
         problems_needed: problems a task that would show this difference so often, if it is the true one.
         too_small: whether the whole interval lies within ±.02 (Brier: ±.01).
         clear: whether it differs from 0 by more than chance would let it in one of twenty comparisons: for the mean by
-            its interval and by the swap test, for a task by the interval corrected for the number of tasks (Bonferroni).
+            its interval and by the swap test, for a task by the interval corrected for the number of tasks
+            (Bonferroni).
     """
 
     first: Value

@@ -31,7 +31,8 @@ def check_database(file: Path, *, json_output: bool, recomputation: Recomputatio
     Args:
         file: the database.
         json_output: as one JSON object.
-        recomputation: what is to be computed again, if anything; runs of which nothing could be also make it 1.
+        recomputation: what is to be computed again, if anything; it is 1 too when a run of a model here could not
+            be, or there is none.
     """
     checked = Checked()
     count = 0
@@ -48,21 +49,22 @@ def check_database(file: Path, *, json_output: bool, recomputation: Recomputatio
                 print(_line(difference))
             count += 1
     failures = recomputation.failures if recomputation else []
+    elsewhere = recomputation.elsewhere if recomputation else []
+    nothing = recomputation is not None and not recomputation.answers
+    failed = [*failures, *(elsewhere if nothing else ())]
     if json_output:
         more = (
-            ""
-            if recomputation is None
-            else f', "recomputed": {recomputation.answers}, "failed": {json.dumps(failures)}'
+            "" if recomputation is None else f', "recomputed": {recomputation.answers}, "failed": {json.dumps(failed)}'
         )
         print(f'], "answers": {checked.answers}, "units": {checked.units}{more}}}')
     else:
-        for failure in failures:
+        for failure in (*failures, *elsewhere):
             print(f"not computed again: {visible(failure)}")
         answers, units = f"{checked.answers:,} answers", f"{checked.units:,} units"
         more = f", {recomputation.answers:,} answers computed again" if recomputation else ""
         fits = "everything that was checked fits together" if failures else "everything fits together"
         print(f"{answers} with {units} checked{more}: {f'{count:,} differences' if count else fits}")
-    return FAILED if count or failures else DONE
+    return FAILED if count or failures or nothing else DONE
 
 
 def rescore_run(name: str, database: Path | None, *, json_output: bool) -> int:

@@ -21,12 +21,14 @@ class Recomputation:
         model: as after ``-m``; None takes the file where each run found it.
         answers: how many were computed again.
         failures: runs that could not be, with the reason.
+        elsewhere: runs that no model here computed: answers of servers and of other programs.
     """
 
     count: int
     model: str | None
     answers: int = 0
     failures: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
 
     def differences(self, queries: Queries) -> Iterator[Difference]:
         """Compute answers of every run of a file again, and yield what came out otherwise.
@@ -36,6 +38,9 @@ class Recomputation:
         """
         for work in queries.all_works():
             if work.study is not None:
+                continue
+            if queries.run_record(work.run).record.statistics != "vocabulary":
+                self.elsewhere.append(f"{work.title} was not computed here: its answers come from elsewhere")
                 continue
             try:
                 with StopSignals() as signals, display_named("none") as emit:

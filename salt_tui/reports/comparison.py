@@ -168,8 +168,10 @@ def _changes(metric: PairedMetric, what: str) -> str:
         verdict = "too small to matter"
     elif mean.clear:
         verdict = "a difference"
-    elif mean.interval.low is not None and mean.interval.high is not None and not (
-        mean.interval.low <= 0.0 <= mean.interval.high
+    elif (
+        mean.interval.low is not None
+        and mean.interval.high is not None
+        and not (mean.interval.low <= 0.0 <= mean.interval.high)
     ):
         verdict = "no clear difference: interval and test do not agree"
     else:

@@ -69,3 +69,21 @@ def test_another_model_is_refused_and_counted(database: Path, capsys: pytest.Cap
 def test_a_model_is_for_computing_again(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["db", "check", str(database), "-m", "nano"]) == 2
     assert "it is for --recompute N" in capsys.readouterr().err
+
+
+def test_answers_from_elsewhere_are_named_and_left_out(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    more = ("--limit", "2", "--difficulty", "easy", "-o", str(prompts))
+    assert run_command_line(["tasks", "export", "dna_translation", *more]) == 0
+    rows = [json.loads(line) for line in prompts.read_text("utf-8").splitlines()]
+    answered = "".join(json.dumps({**row, "response": "GAC"}) + "\n" for row in rows)
+    (tmp_path / "answers.jsonl").write_text(answered, "utf-8")
+    assert run_command_line(["import", str(tmp_path / "answers.jsonl"), "--db", str(database)]) == 0
+    code, data = check(capsys, database, "--recompute", "1")
+    assert (code, data["recomputed"], data["failed"]) == (0, 1, [])
+    assert run_command_line(["import", str(tmp_path / "answers.jsonl"), "--db", str(tmp_path / "y.db")]) == 0
+    code, data = check(capsys, tmp_path / "y.db", "--recompute", "1")
+    assert (code, data["recomputed"]) == (1, 0)
+    assert "its answers come from elsewhere" in data["failed"][0]
