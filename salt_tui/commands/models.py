@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from salt_tui.commands.failures import DONE
+from salt_tui.commands.line_width import line_width
 from salt_tui.engine.kv_memory import available_memory
 from salt_tui.engine.models import ModelRow, ResolvedModel, list_models, load_registry, resolve_model
 from salt_tui.engine.remote_server import Server
@@ -21,7 +22,7 @@ def list_known(context: int, width: int, *, json_output: bool) -> int:
     if json_output:
         print(json.dumps([{**_data(row), "fits": _fits(row, free)} for row in rows], ensure_ascii=False))
         return DONE
-    longest = max(len(row.name) for row in rows)
+    longest, wide = max(len(row.name) for row in rows), line_width()
     print(f"  {'name':<{longest}} {'kind':<9} {'here':>7} {'memory':>7} {'trained':>7} model")
     for row in rows:
         here = "no" if not row.available else "yes" if row.file_bytes is None else _size(row.file_bytes)
@@ -29,13 +30,15 @@ def list_known(context: int, width: int, *, json_output: bool) -> int:
         memory = "" if row.memory is None else _size(row.memory)
         mark = "!" if _fits(row, free) is False else " "
         trained = "" if row.context is None else str(row.context)
-        print(
+        line = (
             f"{'*' if row.default else ' '} {visible(row.name):<{longest}} {row.kind or '':<9}"
             f" {here:>7} {memory:>7}{mark}{trained:>7} {visible(row.title)}"
         )
+        print(line if len(line) <= wide else f"{line[: wide - 1]}…")
     print("* is used without -m. How to get another: salt-tui models check NAME")
-    now = "" if free is None else f"; {_size(free)} of main memory are free, ! needs more"
-    print(f"memory: about what a run takes with -c {context} -np {width}, on CPU and GPU together{now}")
+    print(f"memory: about what a run takes with -c {context} -np {width}, on all devices together")
+    if free is not None:
+        print(f"! is more than the {_size(free)} of main memory that are free now")
     print(f"Your own entries go to {visible(str(user_models_file()))}")
     return DONE
 

@@ -150,9 +150,18 @@ class TokenAligner:
         if unreported is not None:
             self._take_gap(0, unreported.end(), placed)
             return True
-        if len(self._text) < _MOST_UNREPORTED and _is_outside_ascii(self._text):
+        if self._may_begin_behind_a_gap(piece):
             return False
         raise AlignmentError(f"a token says {_shown(piece)} where the text says {_shown(self._text)}")
+
+    def _may_begin_behind_a_gap(self, piece: bytes) -> bool:
+        """Say whether the text so far may end in the beginning of a piece, behind bytes that no token reports."""
+        for length in range(1, min(_MOST_UNREPORTED, len(self._text)) + 1):
+            if not _is_outside_ascii(self._text[length - 1 : length]):
+                return False
+            if length < _MOST_UNREPORTED and piece.startswith(self._text[length:]):
+                return True
+        return False
 
     def _damaged_run(self, following: ReportedToken | None) -> tuple[int, int] | None:
         """Return how many damaged tokens come first and how many bytes of the text are theirs.

@@ -406,7 +406,7 @@ def test_keys_of_the_whole_app(stored: Path) -> None:
         lines = screen_text(app).splitlines()
         assert next(number for number, line in enumerate(lines) if "Tasks " in line or "Setup " in line) < 8
         await pilot.press("end")
-        await until(pilot, lambda: "how the answer ended" in screen_text(app))
+        await until(pilot, lambda: "how an answer ended" in screen_text(app))
         await press(pilot, "text.leave")
         await press(pilot, "app.key_names")
         assert '"app.setup"' in screen_text(app)

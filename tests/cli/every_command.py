@@ -19,7 +19,7 @@ QUIET = ["--display", "none"]
 OUT = "{folder}/out"
 """Where files are written; a test fills in the folder."""
 
-MAKE_A_FILE = ("run", "tour")
+MAKE_A_FILE = ("run", "tour", "import")
 """Commands that take a database and read no run of it: they make one."""
 
 READING: dict[str, list[list[str]]] = {
