@@ -12,7 +12,7 @@ from salt_tui.usage_error import UsageError
 from tasks.answer import split_reference
 from tasks.answer_form import AnswerForm
 from tasks.own_forms import LETTERS, own_form
-from tasks.own_problems import OwnProblem, OwnTask
+from tasks.own_problems import OwnProblem
 from tasks.registry import get_task
 from tasks.task import Problem
 
@@ -47,15 +47,18 @@ def generated_record(problem: Problem, position: int, method: str) -> ProblemRec
     )
 
 
-def own_record(task: OwnTask, problem: OwnProblem, position: int, shots: int | None) -> ProblemRecord:
+def own_record(problem: OwnProblem, name: str, position: int, asked: tuple[Message, ...]) -> ProblemRecord:
     """Return a problem of a file as it is stored: with its whole conversation, so that the file is not needed again.
 
-    Raises:
-        ParameterError: the file has fewer worked examples than ``shots``.
+    Args:
+        problem: the row of the file.
+        name: of its task.
+        position: among the problems of the task, from 0.
+        asked: the conversation, worked examples first.
     """
     reference = split_reference(problem.form, problem.reference)
     return ProblemRecord(
-        task=task.name,
+        task=name,
         position=position,
         content_id=problem.content_id,
         difficulty=OWN_DIFFICULTY,
@@ -68,7 +71,7 @@ def own_record(task: OwnTask, problem: OwnProblem, position: int, shots: int | N
         answer_kind=problem.kind,
         choices=problem.choices,
         slices=problem.columns,
-        messages=tuple(Message(turn.role, turn.content) for turn in task.conversation(problem, shots)),
+        messages=asked,
     )
 
 

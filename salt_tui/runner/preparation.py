@@ -32,7 +32,7 @@ from salt_tui.runner.prompting import (
 from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
 from salt_tui.store.disk_space import TOKEN_BYTES, room_for
-from salt_tui.store.records import ModelRecord, ProblemRecord, RunRecord, Statistics, Work
+from salt_tui.store.records import Message, ModelRecord, ProblemRecord, RunRecord, Statistics, Work
 from salt_tui.store.store import Store, StoreError, open_store
 from salt_tui.usage_error import UsageError
 from tasks.own_problems import PROMPT_VERSION, OwnTask, right_reply
@@ -186,7 +186,11 @@ def _draw_task(
 
 def _own_task(engine: Engine | None, task: OwnTask, request: RunRequest, reasoning: bool) -> _DrawnTask:
     asked = task.problems[: request.limit]
-    records = tuple(own_record(task, problem, position, request.shots) for position, problem in enumerate(asked))
+    asks = [tuple(Message(t.role, t.content) for t in task.conversation(problem, request.shots)) for problem in asked]
+    records = tuple(
+        own_record(problem, task.name, position, messages)
+        for position, (problem, messages) in enumerate(zip(asked, asks, strict=True))
+    )
     conversations = [tuple(ChatTurn(turn.role, turn.content) for turn in record.messages) for record in records]
     longest = max(map(right_reply, asked), key=len)
     return _DrawnTask(

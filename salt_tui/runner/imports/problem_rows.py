@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from salt_tui.inputs.question_files import check_dependencies
-from salt_tui.runner.asked_problems import OWN_DIFFICULTY, generated_record
+from salt_tui.runner.asked_problems import generated_record, own_record
 from salt_tui.runner.request import MAXIMUM_SHOTS, method_of
 from salt_tui.similar_names import message_of
 from salt_tui.store.records import Message, ProblemRecord
 from salt_tui.usage_error import UsageError
-from tasks.answer import split_reference
-from tasks.own_problems import FILE_PREFIX, KEYS, OwnProblem, RowError, read_problem
+from tasks.own_problems import FILE_PREFIX, KEYS, RowError, read_problem
 from tasks.prompts import conversation
 from tasks.registry import get_task
 from tasks.task import DIFFICULTIES, ParameterError, Problem, ProblemTextError, Task
@@ -86,27 +85,7 @@ def _own(row: Mapping[str, Any], name: str, position: int) -> tuple[ProblemRecor
     shots = sum(message.role == "assistant" for message in asked) - sum(
         turn.role == "assistant" for turn in problem.turns
     )
-    return _own_record(problem, name, position, asked), max(0, shots)
-
-
-def _own_record(problem: OwnProblem, name: str, position: int, asked: tuple[Message, ...]) -> ProblemRecord:
-    reference = split_reference(problem.form, problem.reference)
-    return ProblemRecord(
-        task=name,
-        position=position,
-        content_id=problem.content_id,
-        difficulty=OWN_DIFFICULTY,
-        seed=0,
-        method="regular",
-        text=problem.question,
-        reference=problem.reference,
-        reference_atoms=len(reference.atoms),
-        reference_lines=len(reference.lines),
-        answer_kind=problem.kind,
-        choices=problem.choices,
-        slices=problem.columns,
-        messages=asked,
-    )
+    return own_record(problem, name, position, asked), max(0, shots)
 
 
 def _row_of_file(row: Mapping[str, Any]) -> dict[str, Any]:
