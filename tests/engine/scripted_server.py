@@ -146,7 +146,7 @@ class ScriptedServer:
                             self.wfile.write(part)
                             self.wfile.flush()
                 except (BrokenPipeError, ConnectionResetError):
-                    pass
+                    pass  # the client had read enough
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
