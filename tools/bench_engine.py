@@ -27,7 +27,7 @@ from pathlib import Path
 from statistics import median
 
 from salt_tui.commands.computing import NoDisplay
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.gguf_header import read_header
 from salt_tui.engine.kv_memory import kv_cache_bytes
 from salt_tui.engine.models import load_registry, resolve_model

@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from salt_tui.engine.engine import AsideTaken, ContextOptions, Engine, EngineDied, SequenceEnded, Token
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.events import AsideTaken, EngineDied, SequenceEnded, Token
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
+from salt_tui.engine.options import ContextOptions
 from salt_tui.engine.process import EngineProcess
 from salt_tui.engine.requests import Aside, Forced, Free, Generate
 from salt_tui.paths import new_engine_log_path

@@ -26,22 +26,14 @@ from statistics import median
 from typing import Any
 
 from salt_tui.commands.computing import NoDisplay
-from salt_tui.engine.engine import (
-    ContextOptions,
-    EngineDied,
-    EngineError,
-    Event,
-    LoadOptions,
-    ModelError,
-    ModelInfo,
-    PromptProgress,
-    SequenceEnded,
-    Token,
-)
+from salt_tui.engine.errors import EngineError, ModelError
+from salt_tui.engine.events import EngineDied, Event, PromptProgress, SequenceEnded, Token
 from salt_tui.engine.gguf_header import read_header
 from salt_tui.engine.gpu_layers import layer_sizes
 from salt_tui.engine.kv_memory import kv_cache_bytes
+from salt_tui.engine.model_info import ModelInfo
 from salt_tui.engine.models import load_registry, resolve_model
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess, describe_death
 from salt_tui.engine.requests import Forced, Free, Generate
 from salt_tui.engine.resident_memory import resident_bytes

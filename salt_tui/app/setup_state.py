@@ -11,9 +11,10 @@ from salt_tui.app.own_tasks import own_example, own_task
 from salt_tui.app.settings import NUMBER_FIELDS, Choices
 from salt_tui.app.setup_offer import Offer, OfferedModel, OfferedTask, UnfinishedRun
 from salt_tui.display.run_view import clock
-from salt_tui.engine.engine import ContextError, ModelError, check_width
+from salt_tui.engine.errors import ContextError, ModelError
 from salt_tui.engine.model_registry import ModelRegistry, usable_registry
 from salt_tui.engine.models import ModelRow, list_models, resolve_model
+from salt_tui.engine.options import check_width
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost
 from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
 from salt_tui.similar_names import message_of

@@ -14,7 +14,7 @@ from rich.console import Console
 from salt_tui.commands.computing import NoDisplay
 from salt_tui.commands.failures import DONE
 from salt_tui.display.rich_display import RichDisplay
-from salt_tui.engine.engine import ContextInfo, ModelInfo
+from salt_tui.engine.model_info import ContextInfo, ModelInfo
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.paths import new_engine_log_path
 from salt_tui.reports.text_tables import TextTable

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import salt_tui
 from salt_tui.commands.failures import DONE, FAILED
-from salt_tui.engine.engine import Build, ContextInfo, EngineError, Exactness, ModelError, ModelInfo
 from salt_tui.engine.engine_kinds import REMOTE, engine_kind
+from salt_tui.engine.errors import EngineError, ModelError
+from salt_tui.engine.model_info import Build, ContextInfo, Exactness, ModelInfo
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.paths import database_path, log_directory, new_engine_log_path, user_models_file

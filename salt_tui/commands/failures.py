@@ -42,7 +42,7 @@ def describe_failure(error: BaseException) -> tuple[str, int]:
     if usage is not None:
         return usage, USAGE
 
-    from salt_tui.engine.engine import ContextError, EngineError, ModelError
+    from salt_tui.engine.errors import ContextError, EngineError, ModelError
     from salt_tui.engine.model_download import DownloadError
     from salt_tui.paths import PathError
     from salt_tui.runner.errors import EnvironmentChangedError, RunFailedError

@@ -13,7 +13,7 @@ import typer
 from salt_tui.commands.computing import compute, display_named
 from salt_tui.commands.failures import DONE, say
 from salt_tui.commands.line_width import terminal_width
-from salt_tui.engine.engine import CACHE_MB
+from salt_tui.engine.options import CACHE_MB
 from salt_tui.measure.interventions import InterventionFindings, measure_interventions
 from salt_tui.paths import database_path
 from salt_tui.reports.intervention_tables import interventions_lines

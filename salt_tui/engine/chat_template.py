@@ -20,7 +20,7 @@ import jinja2.nodes
 import jinja2.parser
 import jinja2.sandbox
 
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.prompt_limits import MOST_CHARACTERS, python_limits
 from salt_tui.engine.requests import ChatTurn
 

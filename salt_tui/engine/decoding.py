@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from salt_tui.engine.engine import Activations, PromptProgress, SequenceEnded, StopReason, Token
+from salt_tui.engine.events import Activations, PromptProgress, SequenceEnded, StopReason, Token
 from salt_tui.engine.interruption import InterruptedWork, Interruption
 from salt_tui.engine.readouts import refusal
 from salt_tui.engine.reply import Reply, Vocabulary

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from salt_tui.engine.engine import Engine, ModelError
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.gguf_header import GGUFHeader
 from salt_tui.engine.model_files import check_file, check_readable
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from salt_tui.engine.engine import INCOMPARABLE, Exactness, ModelError
+from salt_tui.engine.errors import ModelError
+from salt_tui.engine.model_info import INCOMPARABLE, Exactness
 from salt_tui.engine.streams import STORES, DecodeError, Streams
 
 _PREAMBLE, _OWN, _STEPS = 24, 9, 3

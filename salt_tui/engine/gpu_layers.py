@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import Device
 from salt_tui.engine.gguf_header import TensorInfo
+from salt_tui.engine.model_info import Device
 
 RESERVE = 512 << 20
 """Bytes left free on each device for the driver's own needs and the buffers of the computation."""

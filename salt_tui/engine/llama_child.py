@@ -21,21 +21,9 @@ import numpy as np
 from salt_tui.engine import serve, wire
 from salt_tui.engine.chat_template import ChatTemplate, follow_up, render_plain
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import (
-    Build,
-    ContextError,
-    ContextInfo,
-    ContextOptions,
-    EngineError,
-    Exactness,
-    LoadOptions,
-    LoadProgress,
-    ModelError,
-    ModelInfo,
-    NextTurn,
-    SequenceEnded,
-    Speed,
-)
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import LoadProgress, SequenceEnded
 from salt_tui.engine.exactness import check_exactness, check_quickly
 from salt_tui.engine.gpu_layers import fewer_layers
 from salt_tui.engine.interruption import Interruption
@@ -43,6 +31,8 @@ from salt_tui.engine.llama_devices import describe_build
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.llama_model import LlamaModel
 from salt_tui.engine.llama_streams import ContextRefusedError, LlamaStreams, cache_bytes
+from salt_tui.engine.model_info import Build, ContextInfo, Exactness, ModelInfo, Speed
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.readouts import IdSet, check_ids
 from salt_tui.engine.reply import Vocabulary
 from salt_tui.engine.requests import ChatTurn, Generate

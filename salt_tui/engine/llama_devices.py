@@ -10,7 +10,7 @@ from pathlib import Path
 
 import llama_cpp
 
-from salt_tui.engine.engine import Build, Device
+from salt_tui.engine.model_info import Build, Device
 
 _KINDS = {0: "cpu", 1: "gpu", 2: "integrated gpu", 3: "accelerator"}
 _ENGINE_PACKAGES = ("llama-cpp-python", "numpy", "jinja2")

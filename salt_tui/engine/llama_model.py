@@ -11,20 +11,15 @@ from typing import Any
 import llama_cpp
 
 from salt_tui.engine.chat_template import prompt_bytes
-from salt_tui.engine.engine import (
-    Build,
-    Capabilities,
-    EngineError,
-    LoadOptions,
-    LoadProgress,
-    ModelError,
-    ModelInfo,
-)
+from salt_tui.engine.errors import EngineError, ModelError
+from salt_tui.engine.events import LoadProgress
 from salt_tui.engine.gguf_header import HeaderError, read_header
 from salt_tui.engine.gpu_layers import LayerSizes, fewer_layers, free_for_layers, layer_sizes, layers_that_fit
 from salt_tui.engine.llama_devices import can_offload, list_devices
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.model_files import split_names
+from salt_tui.engine.model_info import Build, Capabilities, ModelInfo
+from salt_tui.engine.options import LoadOptions
 from salt_tui.engine.prompt_limits import last_resort
 
 _PROGRESS_STEP = 0.01

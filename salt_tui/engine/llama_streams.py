@@ -10,12 +10,13 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
-from salt_tui.engine.engine import ContextError, ContextOptions, check_layers, check_width
+from salt_tui.engine.errors import ContextError
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.kv_memory import BYTES_PER_VALUE, available_memory, kv_cache_bytes
 from salt_tui.engine.llama_activations import BlockOutputs
 from salt_tui.engine.llama_log import LlamaLog
 from salt_tui.engine.llama_model import LlamaModel
+from salt_tui.engine.options import ContextOptions, check_layers, check_width
 from salt_tui.engine.statistics import Logits
 from salt_tui.engine.streams import STORES, DecodeError, Vectors
 from salt_tui.engine.threads import suitable_threads

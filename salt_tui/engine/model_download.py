@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.model_files import MissingModelError, check_file, locate, split_names
 from salt_tui.engine.model_registry import ModelRegistry
 from salt_tui.paths import models_directory

@@ -10,7 +10,7 @@ import shlex
 import stat
 from pathlib import Path
 
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.gguf_header import GGUFHeader, HeaderError, read_header
 from salt_tui.engine.model_registry import ModelEntry
 from salt_tui.paths import hub_cache_directory, models_directory

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.remote_server import RESERVED, Server, checked_url, is_variable_name, secret_name
 from salt_tui.paths import PathError, expanded, shipped_models_file, user_models_file
 from salt_tui.similar_names import did_you_mean

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from salt_tui.engine.chat_template import check_syntax
-from salt_tui.engine.engine import Engine, ModelError
+from salt_tui.engine.engine import Engine
 from salt_tui.engine.engine_kinds import REMOTE, engine_kind, kind_of
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.gguf_header import GGUFHeader
 from salt_tui.engine.memory_need import memory_needed
 from salt_tui.engine.model_files import (

@@ -21,26 +21,20 @@ from typing import BinaryIO, Self, TypeVar
 
 import salt_tui
 from salt_tui.engine import wire
-from salt_tui.engine.engine import (
-    Build,
-    ContextError,
-    ContextInfo,
-    ContextOptions,
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import (
     EngineDied,
-    EngineError,
     EngineNotice,
     EngineStopped,
     Event,
-    LoadOptions,
     LoadProgress,
-    ModelError,
-    ModelInfo,
-    NextTurn,
     PromptProgress,
     Reading,
     SequenceEnded,
-    Speed,
 )
+from salt_tui.engine.model_info import Build, ContextInfo, ModelInfo, Speed
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.prompt_limits import END_SIGNAL, LAST_SECONDS
 from salt_tui.engine.requests import ChatTurn, Generate, check_request
 from salt_tui.paths import ENGINE_LOG_PREFIX

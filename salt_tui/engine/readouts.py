@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from salt_tui.engine.engine import EngineError, ReadoutTaken
+from salt_tui.engine.errors import EngineError
+from salt_tui.engine.events import ReadoutTaken
 from salt_tui.engine.requests import Aside, Generate, Readout, Spelled
 from salt_tui.engine.statistics import Distribution, Logits
 

@@ -26,29 +26,11 @@ from typing import Any, TypeVar
 from salt_tui import __version__
 from salt_tui.engine import wire
 from salt_tui.engine.choices import choose_option
-from salt_tui.engine.engine import (
-    ALTERNATIVES,
-    Build,
-    Capabilities,
-    Chosen,
-    ContextError,
-    ContextInfo,
-    ContextOptions,
-    Device,
-    EngineError,
-    EngineNotice,
-    EngineStopped,
-    Exactness,
-    LoadOptions,
-    LoadProgress,
-    ModelError,
-    ModelInfo,
-    NextTurn,
-    SequenceEnded,
-    Speed,
-    Token,
-    check_width,
-)
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import ALTERNATIVES, Chosen, EngineNotice, EngineStopped, LoadProgress, SequenceEnded, Token
+from salt_tui.engine.model_info import Build, Capabilities, ContextInfo, Device, Exactness, ModelInfo, Speed
+from salt_tui.engine.options import ContextOptions, LoadOptions, check_width
 from salt_tui.engine.remote_client import (
     FIRST_WAIT,
     Client,

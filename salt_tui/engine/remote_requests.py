@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from salt_tui.engine.chat_template import render_plain
-from salt_tui.engine.engine import ALTERNATIVES, StopReason
+from salt_tui.engine.events import ALTERNATIVES, StopReason
 from salt_tui.engine.remote_server import Server
 from salt_tui.engine.reported_tokens import ReportError, read_logprobs
 from salt_tui.engine.requests import ChatTurn, Sampling

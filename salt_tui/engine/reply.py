@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from salt_tui.engine.choices import ChoiceWalk, choose_option
-from salt_tui.engine.engine import AsideTaken, Chosen, Reading, StopReason, Token
+from salt_tui.engine.events import AsideTaken, Chosen, Reading, StopReason, Token
 from salt_tui.engine.readouts import IdSet, log_mass, take_readout
 from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate, Segment, Spelled
 from salt_tui.engine.sampling import Sampler

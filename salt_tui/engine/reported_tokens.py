@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from salt_tui.engine.engine import ALTERNATIVES
+from salt_tui.engine.events import ALTERNATIVES
 from salt_tui.engine.token_alignment import ReportedToken
 
 UNLIKELY = -9999.0

@@ -51,7 +51,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from salt_tui.engine.engine import ALTERNATIVES, ModelError
+from salt_tui.engine.errors import ModelError
+from salt_tui.engine.events import ALTERNATIVES
 from salt_tui.engine.requests import Sampling
 from salt_tui.similar_names import did_you_mean
 

@@ -26,27 +26,11 @@ import numpy as np
 from salt_tui import __version__
 from salt_tui.engine import wire
 from salt_tui.engine.chat_template import ChatTemplate, follow_up, prompt_bytes, render_plain
-from salt_tui.engine.engine import (
-    Activations,
-    Build,
-    Capabilities,
-    ContextError,
-    ContextInfo,
-    ContextOptions,
-    EngineError,
-    Exactness,
-    LoadOptions,
-    LoadProgress,
-    ModelError,
-    ModelInfo,
-    NextTurn,
-    PromptProgress,
-    SequenceEnded,
-    Speed,
-    Token,
-    check_layers,
-    check_width,
-)
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import Activations, LoadProgress, PromptProgress, SequenceEnded, Token
+from salt_tui.engine.model_info import Build, Capabilities, ContextInfo, Exactness, ModelInfo, Speed
+from salt_tui.engine.options import ContextOptions, LoadOptions, check_layers, check_width
 from salt_tui.engine.readouts import IdSet, check_ids, refusal
 from salt_tui.engine.reply import Outcome, Reply, Vocabulary
 from salt_tui.engine.requests import ChatTurn, Generate, ids_of

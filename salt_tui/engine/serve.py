@@ -19,25 +19,19 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from salt_tui.engine import wire
-from salt_tui.engine.engine import (
-    Build,
-    ContextError,
-    ContextInfo,
-    ContextOptions,
-    EngineError,
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import (
     EngineNotice,
     EngineStopped,
-    LoadOptions,
     LoadProgress,
-    ModelError,
-    ModelInfo,
-    NextTurn,
     PromptProgress,
     Reading,
     SequenceEnded,
-    Speed,
     Token,
 )
+from salt_tui.engine.model_info import Build, ContextInfo, ModelInfo, Speed
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.requests import ChatTurn, Generate
 
 _NICENESS = 10

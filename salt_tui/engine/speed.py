@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from salt_tui.engine.engine import Speed
+from salt_tui.engine.model_info import Speed
 from salt_tui.engine.statistics import Statistics
 from salt_tui.engine.streams import STORES, Streams
 

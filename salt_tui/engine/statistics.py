@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from salt_tui.engine.engine import ALTERNATIVES
+from salt_tui.engine.events import ALTERNATIVES
 
 Logits = npt.NDArray[np.float32]
 

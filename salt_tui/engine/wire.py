@@ -2,7 +2,7 @@
 
 A frame is a little-endian ``uint32`` payload length, one byte for the kind, and the payload:
 
-- ``J``: JSON of one of the dataclasses below or of `salt_tui.engine.engine`, with its class name under ``type``;
+- ``J``: JSON of one of the dataclasses below or of its neighbours, with its class name under ``type``;
 - ``T``: the tokens of one step of all slots, `struct`-packed, about 200 bytes a token (JSON would be 700);
 - ``S``: the same of an engine without token ids, as JSON: there, a server is what takes the time;
 - ``V``: the vocabulary: ``uint32`` lengths, then the bytes;
@@ -25,26 +25,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
-from salt_tui.engine.engine import (
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import EngineError
+from salt_tui.engine.events import (
     Activations,
     AsideTaken,
-    Build,
     Chosen,
-    ContextInfo,
-    ContextOptions,
-    EngineError,
     EngineNotice,
     EngineStopped,
-    LoadOptions,
     LoadProgress,
-    ModelInfo,
-    NextTurn,
     PromptProgress,
     ReadoutTaken,
     SequenceEnded,
-    Speed,
     Token,
 )
+from salt_tui.engine.model_info import Build, ContextInfo, ModelInfo, Speed
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate, Spelled
 
 PIPE_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import Chosen, Token
+from salt_tui.engine.events import Chosen, Token
 from salt_tui.engine.requests import Choice, Free, Generate, Sampling, Spelled
 from salt_tui.runner.asked_problems import choice_signals, form_of, letter_choice, spelled_choice
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, AtomScored, TokenArrived, UnitsWithdrawn

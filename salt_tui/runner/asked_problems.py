@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from salt_tui.engine.engine import Chosen
+from salt_tui.engine.events import Chosen
 from salt_tui.engine.requests import Choice, Spelled
 from salt_tui.store.records import Message, ProblemRecord, SignalRecord
 from salt_tui.usage_error import UsageError

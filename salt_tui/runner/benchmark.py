@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from salt_tui.engine.engine import ContextInfo, ModelInfo
 from salt_tui.engine.engine_kinds import engine_kind
+from salt_tui.engine.model_info import ContextInfo, ModelInfo
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.engine.requests import Forced, Free, Generate

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from salt_tui.engine.engine import Reading, StopReason, Token
+from salt_tui.engine.events import Reading, StopReason, Token
 from salt_tui.engine.requests import Generate
 from salt_tui.runner.events import RunEvent
 from salt_tui.runner.prompting import EncodedProblem

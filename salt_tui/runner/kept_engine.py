@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from salt_tui.engine.engine import Engine, EngineDied, EngineError
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.errors import EngineError
+from salt_tui.engine.events import EngineDied
 from salt_tui.engine.resident_memory import engine_memory
 from salt_tui.runner.events import Notice
 from salt_tui.runner.jobs import Emit

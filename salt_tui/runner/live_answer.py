@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import Token
+from salt_tui.engine.events import Token
 from salt_tui.store.records import TokenRecord, UnitKind, UnitRecord
 from scoring.confidence import CONFIDENCE_FUNCTIONS, unit_confidences
 from scoring.labels import UnitStatus, label_unit

@@ -13,16 +13,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import (
-    Engine,
-    EngineDied,
-    EngineError,
-    EngineNotice,
-    EngineStopped,
-    Event,
-    PromptProgress,
-    SequenceEnded,
-)
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.errors import EngineError
+from salt_tui.engine.events import EngineDied, EngineNotice, EngineStopped, Event, PromptProgress, SequenceEnded
 from salt_tui.engine.process import describe_death
 from salt_tui.runner.errors import RunFailedError
 from salt_tui.runner.events import AnswerRetried, NoProgress, Notice, PromptEvaluated, RunEnded

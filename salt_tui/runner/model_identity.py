@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from salt_tui.engine.engine import ModelError, ModelInfo
+from salt_tui.engine.errors import ModelError
+from salt_tui.engine.model_info import ModelInfo
 
 BLOCK_BYTES = 1 << 22
 WAITING_SECONDS = 1.0

@@ -9,8 +9,11 @@ from typing import Literal
 
 import salt_tui
 from salt_tui.engine.device_words import device_in_words
-from salt_tui.engine.engine import ContextInfo, ContextOptions, Engine, LoadOptions, LoadProgress, ModelInfo
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.events import LoadProgress
+from salt_tui.engine.model_info import ContextInfo, ModelInfo
 from salt_tui.engine.models import ResolvedModel
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.runner.answering import AnswerJob, ReplyReading, answer_sampling
 from salt_tui.runner.events import ModelLoading, RunStarted, TaskProgress
 from salt_tui.runner.jobs import Emit, JobName

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
-from salt_tui.engine.engine import Build, ContextInfo, ModelInfo
+from salt_tui.engine.model_info import Build, ContextInfo, ModelInfo
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -102,7 +102,7 @@ class Environment:
 
     Attributes:
         requested_gpu_layers: ``-ngl`` as asked.
-        exactness: differences of the exactness check, see `salt_tui.engine.engine.Exactness`.
+        exactness: differences of the exactness check, see `salt_tui.engine.model_info.Exactness`.
         gpu_refused: layers were asked for and the build or machine has no device.
     """
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from salt_tui.engine.engine import ContextError, Engine, ModelInfo
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.errors import ContextError
+from salt_tui.engine.model_info import ModelInfo
 from salt_tui.engine.model_registry import ModelRegistry
 from salt_tui.engine.models import ResolvedModel, load_registry, open_engine, resolve_model
 from salt_tui.engine.requests import ChatTurn

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import Engine, ModelError
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.requests import ChatTurn
 from salt_tui.store.records import ProblemRecord
 from tasks.prompts import conversation, worked_answer

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from salt_tui.engine.engine import CACHE_MB, check_width
+from salt_tui.engine.options import CACHE_MB, check_width
 from salt_tui.inputs.question_files import read_questions
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.similar_names import did_you_mean

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from salt_tui.engine.engine import Token
+from salt_tui.engine.events import Token
 from salt_tui.runner.answering import finish_answer
 from salt_tui.runner.asked_problems import form_of
 from salt_tui.runner.live_answer import LiveAnswer, ScoredChanges

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from salt_tui.engine.engine import (
-    INCOMPARABLE,
-    Engine,
-    EngineDied,
-    EngineError,
-    SequenceEnded,
-    Token,
-)
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.errors import EngineError
+from salt_tui.engine.events import EngineDied, SequenceEnded, Token
+from salt_tui.engine.model_info import INCOMPARABLE
 from salt_tui.engine.requests import ChatTurn, Forced, Generate
 
 _TEXTS = ("Count to nine.", "Name three colours.")

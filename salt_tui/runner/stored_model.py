@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from salt_tui.engine.engine import Engine, ModelInfo
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.model_info import ModelInfo
 from salt_tui.engine.models import ResolvedModel
 from salt_tui.runner.jobs import Emit
 from salt_tui.runner.model_identity import ModelIdentity, identity_of, shown_identity

@@ -38,7 +38,7 @@ from salt_tui.app.setup_state import (
     whole_number,
 )
 from salt_tui.app.text_rows import broken_lines
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.errors import ModelError
 from salt_tui.measure.run_report import report_run
 from salt_tui.palette import GLYPHS, DrawingMode, Look
 from salt_tui.paths import user_models_file

@@ -8,8 +8,8 @@ import pytest
 
 from salt_tui.cli import run_command_line
 from salt_tui.commands import bench, doctor
-from salt_tui.engine.engine import ContextInfo, Exactness, ModelInfo
 from salt_tui.engine.engine_kinds import SCRIPTED_COMMAND
+from salt_tui.engine.model_info import ContextInfo, Exactness, ModelInfo
 
 
 def test_a_script_has_no_speed(scripted_model, capsys: pytest.CaptureFixture[str]) -> None:

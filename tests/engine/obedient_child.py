@@ -8,22 +8,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from salt_tui.engine import serve
-from salt_tui.engine.engine import (
-    Build,
-    Capabilities,
-    ContextError,
-    ContextInfo,
-    ContextOptions,
-    Exactness,
-    LoadOptions,
-    LoadProgress,
-    ModelError,
-    ModelInfo,
-    NextTurn,
-    PromptProgress,
-    SequenceEnded,
-    Token,
-)
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import ContextError, ModelError
+from salt_tui.engine.events import LoadProgress, PromptProgress, SequenceEnded, Token
+from salt_tui.engine.model_info import Build, Capabilities, ContextInfo, Exactness, ModelInfo
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.requests import ChatTurn, Free, Generate
 
 ANSWER, SEGFAULT, KILL, HANG, RAISE, SLOW = range(6)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import ModelError, PromptProgress, Reading, SequenceEnded, Token
+from salt_tui.engine.errors import ModelError
+from salt_tui.engine.events import PromptProgress, Reading, SequenceEnded, Token
 from salt_tui.engine.exactness import check_exactness, check_quickly
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.reply import Vocabulary

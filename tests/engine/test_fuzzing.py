@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from salt_tui.commands.failures import shortened
 from salt_tui.engine import wire
-from salt_tui.engine.engine import EngineError, ModelError
+from salt_tui.engine.errors import EngineError, ModelError
 from salt_tui.engine.gguf_header import HeaderError, read_header
 from salt_tui.engine.model_registry import load_registry
 from tests.engine.test_gguf_header import write

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salt_tui.engine.engine import Device
 from salt_tui.engine.gguf_header import TensorInfo
 from salt_tui.engine.gpu_layers import (
     RESERVE,
@@ -18,6 +17,7 @@ from salt_tui.engine.gpu_layers import (
     layer_sizes,
     layers_that_fit,
 )
+from salt_tui.engine.model_info import Device
 
 pytestmark = pytest.mark.quick
 

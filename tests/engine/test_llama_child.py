@@ -15,22 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from salt_tui.engine.engine import (
-    ALTERNATIVES,
-    ContextError,
-    ContextInfo,
-    ContextOptions,
-    EngineDied,
-    EngineError,
-    Event,
-    LoadOptions,
-    LoadProgress,
-    ModelError,
-    ModelInfo,
-    PromptProgress,
-    SequenceEnded,
-    Token,
-)
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import ALTERNATIVES, EngineDied, Event, LoadProgress, PromptProgress, SequenceEnded, Token
+from salt_tui.engine.model_info import ContextInfo, ModelInfo
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.process import LLAMA_COMMAND, EngineProcess
 from salt_tui.engine.requests import ChatTurn, Forced, Free, Generate, Sampling
 

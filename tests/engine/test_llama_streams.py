@@ -13,17 +13,11 @@ import numpy.typing as npt
 import pytest
 
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import (
-    ContextOptions,
-    LoadOptions,
-    ModelError,
-    PromptProgress,
-    Reading,
-    SequenceEnded,
-    Token,
-)
+from salt_tui.engine.errors import ModelError
+from salt_tui.engine.events import PromptProgress, Reading, SequenceEnded, Token
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.kv_memory import available_memory, kv_cache_bytes
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.reply import Vocabulary
 from salt_tui.engine.requests import Free, Generate
 from salt_tui.engine.statistics import Logits

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from salt_tui import paths
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.models import (
     ModelEntry,
     ModelRegistry,

@@ -13,19 +13,9 @@ from pathlib import Path
 import pytest
 
 import salt_tui
-from salt_tui.engine.engine import (
-    ContextError,
-    ContextOptions,
-    EngineDied,
-    EngineError,
-    Event,
-    LoadOptions,
-    LoadProgress,
-    ModelError,
-    PromptProgress,
-    SequenceEnded,
-    Token,
-)
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import EngineDied, Event, LoadProgress, PromptProgress, SequenceEnded, Token
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.process import EngineProcess, describe_death, read_log_tail
 from salt_tui.engine.requests import ChatTurn, Free, Generate
 

@@ -11,20 +11,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from salt_tui.engine.engine import (
-    Chosen,
-    ContextError,
-    ContextOptions,
-    EngineNotice,
-    EngineStopped,
-    LoadOptions,
-    ModelError,
-    ModelInfo,
-    PromptProgress,
-    Reading,
-    SequenceEnded,
-    Token,
-)
+from salt_tui.engine.errors import ContextError, ModelError
+from salt_tui.engine.events import Chosen, EngineNotice, EngineStopped, PromptProgress, Reading, SequenceEnded, Token
+from salt_tui.engine.model_info import ModelInfo
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.remote_child import RemoteBackend
 from salt_tui.engine.remote_client import Waits
 from salt_tui.engine.remote_server import Server

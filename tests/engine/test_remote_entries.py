@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from salt_tui.engine.engine import ModelError
+from salt_tui.engine.errors import ModelError
 from salt_tui.engine.model_registry import load_registry
 from salt_tui.engine.models import ResolvedModel, list_models, resolve_model, resolve_stored
 from salt_tui.engine.remote_server import Server, checked_url

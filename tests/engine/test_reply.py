@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from salt_tui.engine.choices import choose_option
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import (
+from salt_tui.engine.events import (
     Activations,
     AsideTaken,
     Chosen,

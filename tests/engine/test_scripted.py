@@ -15,25 +15,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salt_tui.engine.engine import (
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.engine_kinds import SCRIPTED_COMMAND
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import (
     Activations,
     Chosen,
-    ContextError,
-    ContextOptions,
-    Engine,
     EngineDied,
-    EngineError,
     Event,
-    LoadOptions,
-    ModelError,
     PromptProgress,
     Reading,
     ReadoutTaken,
     SequenceEnded,
     Token,
 )
-from salt_tui.engine.engine_kinds import SCRIPTED_COMMAND
 from salt_tui.engine.models import ModelRegistry, open_engine, resolve_model
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.process import EngineProcess
 from salt_tui.engine.requests import ChatTurn, Choice, Forced, Free, Generate, Readout
 from salt_tui.engine.script import read_script

@@ -11,19 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from salt_tui.engine.engine import (
-    Activations,
-    Chosen,
-    ContextError,
-    EngineError,
-    Event,
-    ModelError,
-    NextTurn,
-    PromptProgress,
-    ReadoutTaken,
-    SequenceEnded,
-    Token,
-)
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import ContextError, EngineError, ModelError
+from salt_tui.engine.events import Activations, Chosen, Event, PromptProgress, ReadoutTaken, SequenceEnded, Token
 from salt_tui.engine.requests import ChatTurn, Choice, Forced, Free, Generate, Readout, Sampling
 from tests.engine.random_mamba import write_mamba
 from tests.engine.test_llama_child import Loaded, bundled_model, count, second_model

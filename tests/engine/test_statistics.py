@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from salt_tui.engine.engine import ALTERNATIVES
+from salt_tui.engine.events import ALTERNATIVES
 from salt_tui.engine.statistics import Distribution, Statistics
 
 pytestmark = pytest.mark.quick

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salt_tui.engine.decoding import Decoder
-from salt_tui.engine.engine import PromptProgress, Reading, SequenceEnded, Token
+from salt_tui.engine.events import PromptProgress, Reading, SequenceEnded, Token
 from salt_tui.engine.interruption import Interruption
 from salt_tui.engine.requests import Choice, Forced, Free, Generate, Sampling
 from tests.engine.test_decoding import TOKENS, ListStreams, Recorder

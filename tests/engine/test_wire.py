@@ -9,28 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salt_tui.engine import wire
-from salt_tui.engine.engine import (
+from salt_tui.engine.engine import NextTurn
+from salt_tui.engine.errors import EngineError
+from salt_tui.engine.events import (
     Activations,
     AsideTaken,
-    Build,
-    Capabilities,
     Chosen,
-    ContextInfo,
-    ContextOptions,
-    Device,
-    EngineError,
     EngineNotice,
     EngineStopped,
-    Exactness,
-    LoadOptions,
     LoadProgress,
-    ModelInfo,
-    NextTurn,
     PromptProgress,
     ReadoutTaken,
     SequenceEnded,
     Token,
 )
+from salt_tui.engine.model_info import Build, Capabilities, ContextInfo, Device, Exactness, ModelInfo
+from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.remote_server import Server
 from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate, Readout, Sampling, Spelled
 

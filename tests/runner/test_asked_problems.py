@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from salt_tui.engine.engine import Chosen
+from salt_tui.engine.events import Chosen
 from salt_tui.engine.requests import Choice
 from salt_tui.runner.asked_problems import choice_signals, letter_choice
 from salt_tui.usage_error import UsageError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salt_tui.engine.engine import Token
+from salt_tui.engine.events import Token
 from salt_tui.runner.live_answer import LiveAnswer
 from salt_tui.store.records import UnitRecord
 from scoring.confidence import CONFIDENCE_FUNCTIONS

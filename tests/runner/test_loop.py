@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from salt_tui.engine.engine import ContextOptions
 from salt_tui.engine.models import load_registry, open_engine, resolve_model
+from salt_tui.engine.options import ContextOptions
 from salt_tui.engine.process import EngineProcess
 from salt_tui.measure.run_report import report_run
 from salt_tui.reports.json_report import run_data

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from salt_tui.engine.engine import Build, Capabilities, ModelError, ModelInfo
+from salt_tui.engine.errors import ModelError
+from salt_tui.engine.model_info import Build, Capabilities, ModelInfo
 from salt_tui.runner.model_identity import FileIdentity, identity_of, sha256_of
 
 pytestmark = pytest.mark.quick

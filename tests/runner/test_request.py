@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from salt_tui.engine.engine import ContextError
+from salt_tui.engine.errors import ContextError
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.runner.request import EngineOptions, RunRequest, check_request, read_gpu_layers
 from salt_tui.usage_error import UsageError

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from salt_tui.engine.engine import Chosen, Token
+from salt_tui.engine.events import Chosen, Token
 from salt_tui.inputs.brought_tokens import BroughtToken, BroughtTokensError
 from salt_tui.runner.answering import finish_answer
 from salt_tui.runner.asked_problems import choice_signals, form_of, spelled_choice

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import AsideTaken, Token
+from salt_tui.engine.events import AsideTaken, Token
 from salt_tui.engine.requests import Aside, Forced, Free, Generate, Sampling, Segment
 from salt_tui.runner.answering import AnswerAttempt, ReplyReading, begin_answer
 from salt_tui.runner.events import TextWritten

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from random import Random
 
-from salt_tui.engine.engine import Engine, ModelInfo
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.model_info import ModelInfo
 from salt_tui.runner.answering import ReplyReading, answer_sampling
 from salt_tui.runner.jobs import JobName
 from salt_tui.runner.plan import RunPlan

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.engine.engine import Activations, Token
+from salt_tui.engine.events import Activations, Token
 from salt_tui.engine.requests import Forced, Generate
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, TokenArrived
 from salt_tui.runner.jobs import Ending, Job, JobName, Output, ReplyEvent

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from salt_tui.engine.engine import Capabilities, Engine, ModelInfo
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.model_info import Capabilities, ModelInfo
 from salt_tui.engine.requests import needs_cut
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.jobs import Job

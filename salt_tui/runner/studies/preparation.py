@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from salt_tui.engine.engine import CACHE_MB
 from salt_tui.engine.models import ResolvedModel, resolve_stored
+from salt_tui.engine.options import CACHE_MB
 from salt_tui.engine.requests import Aside, Forced, Free, Generate, Segment, Spelled
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.events import ModelLoading, Notice, RunStarted, TaskProgress

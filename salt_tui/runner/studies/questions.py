@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from salt_tui.engine.engine import Chosen, Engine, Token
+from salt_tui.engine.engine import Engine
+from salt_tui.engine.events import Chosen, Token
 from salt_tui.engine.requests import Choice, Forced, Free, Generate, Segment
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, TokenArrived
 from salt_tui.runner.jobs import Ending, JobName, Output, ReplyEvent

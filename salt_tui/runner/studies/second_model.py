@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from salt_tui.engine.engine import ReadoutTaken, Token
+from salt_tui.engine.events import ReadoutTaken, Token
 from salt_tui.engine.requests import Forced, Generate, Readout
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, TokenArrived
 from salt_tui.runner.jobs import Ending, Job, JobName, Output, ReplyEvent

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from salt_tui.engine.engine import Capabilities
+from salt_tui.engine.model_info import Capabilities
 from salt_tui.engine.requests import Aside, Choice, Forced, Free, Generate
 from salt_tui.runner.jobs import Job
 from salt_tui.runner.studies.preparation import tokens_of

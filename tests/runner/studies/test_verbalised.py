@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from salt_tui.engine.engine import Chosen, Token
+from salt_tui.engine.events import Chosen, Token
 from salt_tui.engine.requests import Choice, Forced, Free
 from salt_tui.runner.events import PromptEvaluated, RunEnded
 from salt_tui.runner.jobs import Ending, JobName, Output
