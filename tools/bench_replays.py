@@ -1,11 +1,11 @@
 """Time replays of one answer beside each of them alone: `python -m tools.bench_replays`.
 
 A DNA answer in which three atoms of ten are wrong is replayed at p* = 60: 64 variants that change atoms of the whole
-prefix, and 64 that change the last ten, all at once at `-np 16`.  Their peer is the same replay alone at `-np 1`, which
-shares nothing: prompt, prefix step by step, P(gold), the target.  Beside it stands a replay that is not exact: prompt
-and prefix as one chunk.  Eight of the 64 are timed alone (`--alone`).  Then an answer of the model is edited twice in a
-row, as in the app.  `-m MODEL` takes another model than the bundled one.  Three minutes on two idle cores; on busy ones
-take `-t 1` and read the ratios of processor time, which neighbours disturb least.
+prefix, and 64 that change the last ten, all at once at `-np 16`, exactly and with the prefixes in chunks (`replay
+--chunked`).  Their peer is the same replay alone at `-np 1`, which shares nothing: prompt, prefix step by step,
+P(gold), the target.  Eight of the 64 are timed alone (`--alone`).  Then an answer of the model is edited twice, as in
+the app.  `-m MODEL` takes another model than the bundled one.  Four minutes on two idle cores; on busy ones take `-t 1`
+and read the ratios of processor time, which neighbours disturb least.
 """
 
 from __future__ import annotations
@@ -182,35 +182,32 @@ def measure_sharing(model: ResolvedModel, kinds: Sequence[str], threads: int | N
         tokens = len(replays.request(0, {}).segments[0].tokens)  # type: ignore[union-attr]
         print(f"{model.name}: prompt {len(replays.prompt.prompt)} tokens, prefix of p* = {TARGET + 1} {tokens} tokens")
         for kind in kinds:
-            goal = GOALS[kind]
             requests = replays.variants(kind)
-            engine.open_context(context)
-            together, numbers = compute(engine, requests)
             sample = [requests[1 + VARIANTS // count * number] for number in range(count)]
-            # Alone in the same shape: the same numbers, or sharing is worth nothing.
-            engine.open_context(replace(context, cache_mb=0))
-            _, same = compute(engine, [replace(sample[0], trunk=0, preamble=sample[0].preamble)])
-            kept = sample[0].trunk
-            equal = same[sample[0].key][kept:] == numbers[sample[0].key]
             engine.open_context(replace(context, width=1, cache_mb=0))
             alone = one_by_one(engine, [replace(one, trunk=0, preamble=0) for one in sample])
-            chunked = one_by_one(engine, [_as_prompt(one) for one in sample])
             times = len(requests) / count
-            print(
-                f"{kind}: {len(requests)} replays in {together.clock:.1f} s at -np {WIDTH}; one by one"
-                f" {times * alone.clock:.0f} s, ratio {together.ratio(alone, times)} (≥ {goal:g}); one by one as a"
-                f" chunk, not exact, {times * chunked.clock:.0f} s, ratio {together.ratio(chunked, times)}; same"
-                f" numbers as alone: {'yes' if equal else 'NO'}",
-                flush=True,
-            )
+            print(f"{kind}: {len(requests)} replays one by one {times * alone.clock:.0f} s", flush=True)
+            for mode, asked in (("exact", requests), ("chunked", [_chunked(one) for one in requests])):
+                engine.open_context(context)
+                together, numbers = compute(engine, asked)
+                # Alone in the same shape: the same numbers, or sharing is worth nothing.
+                engine.open_context(replace(context, cache_mb=0))
+                one = asked[1] if mode == "chunked" else replace(asked[1], trunk=0)
+                _, same = compute(engine, [one])
+                equal = same[one.key][asked[1].trunk - one.trunk :] == numbers[one.key]
+                print(
+                    f"  {mode}, together at -np {WIDTH}: {together.clock:.1f} s, ratio {together.ratio(alone, times)}"
+                    f" (≥ {GOALS[kind]:g}); same numbers as alone: {'yes' if equal else 'NO'}",
+                    flush=True,
+                )
 
 
-def _as_prompt(request: Generate) -> Generate:
-    """Let the prefix be a part of the prompt, which is evaluated in chunks."""
+def _chunked(request: Generate) -> Generate:
+    """Let the whole prefix be evaluated in chunks, as `replay --chunked` does."""
     first = request.segments[0]
     assert isinstance(first, Forced)
-    prompt = request.prompt + first.tokens
-    return replace(request, prompt=prompt, preamble=0, segments=request.segments[1:], trunk=0)
+    return replace(request, trunk=len(first.tokens), chunked=True)
 
 
 def measure_edits(model: ResolvedModel) -> None:

@@ -225,6 +225,7 @@ def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: St
         "kind": plan.kind,
         "run": study.work.run,
         "state": study.state,
+        "exact": study.record.exact,
         "jobs": plan.jobs or done,  # a study that grows has no number of its own
         "done": done,
         "signals": [signal.name for signal in queries.signal_names(study.work.run) if signal.work == study.work],
@@ -251,7 +252,8 @@ def _cell(value: str | float | None) -> str:
 def _table_lines(data: Mapping[str, Any], result: StudyResult, functions: Sequence[str], width: int) -> Iterator[str]:
     run, state = data["run"], data["state"]
     done = f", {data['done']}/{data['jobs']} done" if data["jobs"] else ""
-    yield f"study {data['study']}: {data['kind']} of run {run}, {state}{done}"
+    exact = ", not exact" if data["exact"] is False else ""
+    yield f"study {data['study']}: {data['kind']} of run {run}, {state}{done}{exact}"
     if result.rows:
         yield ""
         yield from (*study_table(result).as_text(), "")

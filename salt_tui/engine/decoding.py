@@ -3,8 +3,8 @@
 Every number of a sequence depends on its prompt, its cut and the shape of the context only:
 
 - a preamble is evaluated in a stream of its own, cut every `Streams.chunk` tokens, and copied whole;
-- a beginning that several sequences share is computed by the first of them, as if it were alone, and then forked; the
-  others wait for it (`salt_tui.engine.trunks`);
+- a beginning that several sequences share is computed by the first of them, as if it were alone; the others wait until
+  as much of it is there as they share, and fork it (`salt_tui.engine.trunks`);
 - the rest of each prompt is evaluated alone, cut every `Streams.chunk` tokens from the end of the preamble;
 - every answer token, forced or sampled, is appended one per step in a batch that always has one token per slot: idle
   slots are emptied and take a dummy token, so the shape of the batch never changes.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -42,6 +42,10 @@ class _Sequence:
     held: int = 0
     kept: bool = False
     """The beginning is complete: it has been kept for others, or no other sequence needs it."""
+    awaited: set[int] = field(default_factory=set)
+    """So many walked tokens of it are what another sequence waits for."""
+    part: Beginning | None = None
+    """What was kept of it while it was being walked."""
 
 
 @dataclass(slots=True)
@@ -148,16 +152,19 @@ class Decoder:
         self._slots.admissible = self._slots.entering is not None  # the rest is looked at when its prompt is evaluated
 
     def _has_to_wait(self, wanted: Beginning) -> bool:
-        """Tell whether a running sequence is about to compute more of a beginning than is kept."""
-        computed = [
-            sequence.beginning.shared(wanted)
-            for sequence in self._slots.running
-            if sequence is not None and not sequence.kept
-        ]
-        if max(computed, default=-1) < 0:
+        """Tell whether a running sequence is about to compute more of a beginning than is kept, and have it kept."""
+        most, source = -1, None
+        for sequence in self._slots.running:
+            if sequence is not None and not sequence.kept and (shared := sequence.beginning.shared(wanted)) > most:
+                most, source = shared, sequence
+        if source is None:
             return False
         found = self._trunks.find(wanted)
-        return max(computed) > (found[1] if found is not None else -1)
+        if most <= (found[1] if found is not None else -1):
+            return False
+        if self._streams.can_cut or source.reply.decided <= most:
+            source.awaited.add(max(most, source.reply.decided))
+        return True
 
     def _enter(self, request: Generate, reply: Reply, outlet: Outlet) -> None:
         """Put a sequence into a free slot, with as much of its beginning as is kept."""
@@ -169,13 +176,13 @@ class Decoder:
             return
         self._slots.entering = slot
         if sequence.held:
-            outlet.progress(PromptProgress(request.key, sequence.held, len(request.prompt)))
+            outlet.progress(PromptProgress(request.key, sequence.held, len(beginning.prompt)))
             return
-        preamble = request.prompt[: beginning.preamble]
+        preamble = beginning.prompt[: beginning.preamble]
         if preamble != self._preamble.tokens:
             self._streams.clear(self._streams.width)
             self._preamble = _Preamble(preamble)
-        outlet.progress(PromptProgress(request.key, self._preamble.evaluated, len(request.prompt)))
+        outlet.progress(PromptProgress(request.key, self._preamble.evaluated, len(beginning.prompt)))
 
     def _fork(self, slot: int, sequence: _Sequence, outlet: Outlet) -> bool:
         """Copy what is kept of a sequence's beginning; True when its prompt needs no evaluation then."""
@@ -183,11 +190,11 @@ class Decoder:
         if found is None or not self._trunks.fork(found[0], slot):
             return False
         trunk, shared = found
-        prompt, walked = len(sequence.request.prompt), len(sequence.beginning.walked)
+        prompt, walked = len(sequence.beginning.prompt), len(sequence.beginning.walked)
         held = prompt + len(trunk.beginning.walked)
         whole = len(trunk.beginning.walked) == shared
-        # What a longer beginning holds of this one needs no copy of its own.
-        sequence.kept = shared == walked
+        # What a longer beginning holds of this one needs no copy of its own, but the last chunk of a prompt costs most.
+        sequence.kept = shared == walked and (whole or walked > 0)
         if shared < walked:
             sequence.held = prompt + shared
             sequence.reply.skip_trunk(shared + 1)
@@ -199,7 +206,7 @@ class Decoder:
             sequence.held = prompt + walked - 1  # the row of logits after the last token is not kept
             sequence.reply.skip_trunk(walked)
         else:
-            sequence.held = chunk_start(sequence.request.prompt, sequence.beginning.preamble, self._streams.chunk)
+            sequence.held = chunk_start(sequence.beginning.prompt, sequence.beginning.preamble, self._streams.chunk)
         if sequence.held < held:
             self._streams.cut(slot, sequence.held)
         if sequence.held < prompt:
@@ -214,9 +221,9 @@ class Decoder:
         stray = next((token for token in ids_of(request) if not 0 <= token < size), None)
         if stray is not None:
             return "failed", f"token {stray} is outside the vocabulary of {size}", None
-        if len(request.prompt) >= self._streams.context:
-            needed = len(request.prompt) + 1
-            message = f"the prompt has {len(request.prompt)} tokens and the context {self._streams.context}"
+        if (length := len(request.evaluated)) >= self._streams.context:
+            needed = length + 1
+            message = f"the prompt has {length} tokens and the context {self._streams.context}"
             return "context", f"{message}: use -c {needed} or more", None
         if not self._streams.can_cut and any(map(needs_cut, request.segments)):
             message = "this model cannot be cut back, so options of several tokens and asides are not possible"
@@ -231,7 +238,7 @@ class Decoder:
 
     def _evaluate_chunk(self, slot: int, outlet: Outlet) -> None:
         sequence = self._running(slot)
-        request, store = sequence.request, self._streams.width
+        request, prompt, store = sequence.request, sequence.beginning.prompt, self._streams.width
         try:
             with self._interruption.work(request.key):
                 if sequence.held == 0 and self._preamble.evaluated < sequence.beginning.preamble:
@@ -244,14 +251,14 @@ class Decoder:
                     if sequence.held == 0 and sequence.beginning.preamble:
                         self._streams.copy(store, slot)
                         sequence.held = sequence.beginning.preamble
-                    chunk = request.prompt[sequence.held : sequence.held + self._streams.chunk]
-                    last = sequence.held + len(chunk) == len(request.prompt)
+                    chunk = prompt[sequence.held : sequence.held + self._streams.chunk]
+                    last = sequence.held + len(chunk) == len(prompt)
                     logits = self._streams.evaluate(slot, chunk, sequence.held, logits=last)
                     sequence.held = done = sequence.held + len(chunk)
         except DecodeError as error:
             self._recover(slot, error, outlet)
             return
-        outlet.progress(PromptProgress(request.key, done, len(request.prompt)))
+        outlet.progress(PromptProgress(request.key, done, len(prompt)))
         if logits is not None:
             self._slots.entering = None
             self._take([slot], logits[np.newaxis], lambda row: self._streams.vectors(-1), outlet)
@@ -345,6 +352,8 @@ class Decoder:
         for number, slot in enumerate(slots):
             sequence = self._running(slot)
             if sequence.reply.in_trunk:
+                if sequence.reply.decided in sequence.awaited:
+                    self._keep_part(slot, sequence, rows[number], vectors(number))
                 sequence.reply.skip_trunk(sequence.reply.decided + 1)
                 continue
             heard.append(number)
@@ -363,8 +372,24 @@ class Decoder:
         """Keep a complete beginning if it is a trunk, or if a waiting sequence has the same prompt."""
         sequence.kept = self._slots.admissible = True
         beginning = sequence.beginning
+        self._forget_part(sequence)
         if beginning.walked or any(beginning.same_prompt(_beginning(other)) for other in self._slots.queue):
             self._trunks.keep(beginning, slot, logits, vectors)
+
+    def _keep_part(self, slot: int, sequence: _Sequence, logits: Logits, vectors: Vectors | None) -> None:
+        """Keep what is walked so far of a beginning, where a slot is idle that a waiting sequence could take."""
+        if None not in self._slots.running:
+            return  # asked for again when a slot is free
+        self._forget_part(sequence)
+        beginning = sequence.beginning
+        sequence.part = replace(beginning, walked=beginning.walked[: sequence.reply.decided])
+        self._slots.admissible = True
+        self._trunks.keep(sequence.part, slot, logits, vectors)
+
+    def _forget_part(self, sequence: _Sequence) -> None:
+        """Keep a shorter part no longer when a longer one is kept, which holds it where it can be cut back."""
+        if sequence.part is not None and sequence.part.walked and self._streams.can_cut:
+            self._trunks.forget(sequence.part)
 
     def _end(self, slot: int, reason: StopReason, outlet: Outlet, message: str | None = None) -> None:
         sequence = self._running(slot)
@@ -378,8 +403,12 @@ class Decoder:
 def _beginning(request: Generate) -> Beginning:
     """Return what of a request may be shared.
 
-    The last prompt token is always evaluated in the slot: its logits are the answer's first.
+    The last token of what is evaluated in chunks is always evaluated in the slot: its logits are the answer's first.
     """
+    if request.chunked:
+        # All prefixes of an answer are cut at the end of the prompt, so that they differ by what they hold only.
+        evaluated = request.evaluated
+        return Beginning(evaluated, min(len(request.prompt), len(evaluated) - 1), ())
     first = request.segments[0]
     walked = first.tokens[: request.trunk] if isinstance(first, Forced) else ()
     return Beginning(request.prompt, min(request.preamble, len(request.prompt) - 1), walked)

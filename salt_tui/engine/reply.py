@@ -94,6 +94,8 @@ class Reply:
         self._option: tuple[int, ...] = ()
         self._last = 0
         self.decided = 0
+        if request.chunked and request.trunk:
+            self.skip_trunk(request.trunk)
 
     @property
     def in_trunk(self) -> bool:

@@ -153,6 +153,8 @@ class Generate:
         layers: activations wanted of these layers, for every reported token; a subset of `ContextOptions.layers`.
         trunk: so many tokens of the first segment, which is then `Forced`, are a beginning shared with other requests
             of the same prompt: computed once, forked, and not reported.  Positions and draws count them.
+        chunked: the trunk is evaluated in chunks behind the prompt, which is then shared as a preamble is, and not one
+            token per step: sooner, but not with the numbers of a reply that was written token by token.
         conversation: what is asked, for an engine that gives no ids: turns, the last one the user's.
     """
 
@@ -164,7 +166,14 @@ class Generate:
     readouts: tuple[Readout, ...] = ()
     layers: tuple[int, ...] = ()
     trunk: int = 0
+    chunked: bool = False
     conversation: tuple[ChatTurn, ...] = ()
+
+    @property
+    def evaluated(self) -> tuple[int, ...]:
+        """The ids that are evaluated in chunks: the prompt, and behind it a chunked trunk."""
+        first = self.segments[0] if self.segments else None
+        return self.prompt + first.tokens[: self.trunk] if self.chunked and isinstance(first, Forced) else self.prompt
 
 
 def check_request(request: Generate) -> None:

@@ -108,6 +108,10 @@ class Trunks:
         self._kept[beginning] = Trunk(beginning, logits.copy(), vectors, self._streams.save(slot))
         self._make_room()
 
+    def forget(self, beginning: Beginning) -> None:
+        """Keep a beginning no longer."""
+        self._kept.pop(beginning, None)
+
     def _make_room(self) -> None:
         """Drop the least recently used; the newest stays."""
         size = sum(trunk.size for trunk in self._kept.values())

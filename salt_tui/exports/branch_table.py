@@ -11,7 +11,7 @@ from salt_tui.store.records import Work
 
 _TEXTS = typed("study model task problem direction edits name reason caveat", "text")
 _INTEGERS = typed(
-    "position answer generation target variant length outcome parent branch",
+    "position answer generation target variant length outcome parent branch chunked",
     "integer",
 )
 _TYPES = {column.name: column for column in (*_TEXTS, *_INTEGERS)}

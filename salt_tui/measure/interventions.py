@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from math import exp
 from typing import Any
 
 from salt_tui.store.queries import Queries
-from salt_tui.store.records import InterventionRecord, Work
+from salt_tui.store.records import InterventionRecord, TokenRecord, Work
 from salt_tui.store.results import StoredToken
+from salt_tui.store.stored_values import Place
 from scoring.intervals import DRAWS
 from scoring.interventions import OUTCOMES, InterventionRow, InterventionTable, Outcome
 from scoring.interventions_contrasts import Contrast, contrasts
@@ -31,12 +33,14 @@ class BaselineCheck:
         differing: replays in which one is not.
         largest_difference: largest absolute difference of log-probabilities of equal ids at the same place; 0 when all
             are identical.
+        other_text: replays in which the model chose another token than it did in the answer.
     """
 
     replays: int
     identical: bool | None
     differing: int
     largest_difference: float
+    other_text: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class TaskFindings:
     Attributes:
         task: its name.
         caveat: what must be said beside every result of it; empty for none.
+        chunked: texts before targets were evaluated in chunks, in one study at least, so nothing of it is exact.
         models, problems, targets, replays: how many there are.
         without_atom: replays in which the model wrote no atom at the target; they count as wrong.
         without_outcome: replays that could not be computed, by reason; they are left out with their target if it is
@@ -72,6 +77,7 @@ class TaskFindings:
 
     task: str
     caveat: str
+    chunked: bool
     models: int
     problems: int
     targets: int
@@ -87,12 +93,14 @@ class InterventionFindings:
 
     Attributes:
         studies: names of the studies.
+        chunked: names of those that evaluated the texts before targets in chunks.
         check: the unchanged replays against the stored answers.
         tasks: in the order of the run.
         rows: every branch with its design, for tables and exports.
     """
 
     studies: tuple[str, ...]
+    chunked: tuple[str, ...]
     check: BaselineCheck
     tasks: tuple[TaskFindings, ...]
     rows: tuple[BranchRow, ...]
@@ -107,6 +115,7 @@ class BranchRow:
         model: name of the model.
         task, position: the answer, position from 0.
         content: content hash of the problem.
+        chunked: the text before the target was evaluated in chunks.
         intervention: as stored.
     """
 
@@ -115,6 +124,7 @@ class BranchRow:
     task: str
     position: int
     content: str
+    chunked: bool
     intervention: InterventionRecord
 
     @property
@@ -141,6 +151,7 @@ class BranchRow:
             "variant": record.variant,
             "direction": record.direction,
             "edits": [[index + 1, text] for index, text in record.edits],
+            "chunked": int(self.chunked),
             "treatment_global": record.treatment_global,
             "treatment_local": record.treatment_local,
             "length": record.length,
@@ -176,11 +187,13 @@ def measure_interventions(queries: Queries, studies: Sequence[Work], draws: int 
     differing = sum(check.differing for check in checks)
     return InterventionFindings(
         studies=tuple(study.title for study in studies),
+        chunked=tuple(dict.fromkeys(row.study for row in rows if row.chunked)),
         check=BaselineCheck(
             replays=replays,
             identical=None if not replays else differing == 0,
             differing=differing,
             largest_difference=max((check.largest_difference for check in checks), default=0.0),
+            other_text=sum(check.other_text for check in checks),
         ),
         tasks=tasks,
         rows=tuple(rows),
@@ -189,24 +202,30 @@ def measure_interventions(queries: Queries, studies: Sequence[Work], draws: int 
 
 def branch_rows(queries: Queries, study: Work) -> tuple[BranchRow, ...]:
     """Return the branches of a study, ordered by answer, target and branch."""
-    model = queries.study_record(study).model.name
+    stored = queries.study_record(study)
+    chunked = Place(queries.path, study.title).read("plan", stored.record.plan, _is_chunked)
     answers = {answer.generation: answer.problem for answer in queries.answers(study.run)}
     return tuple(
         BranchRow(
             study=study.title,
-            model=model,
+            model=stored.model.name,
             task=answers[record.answer].task,
             position=answers[record.answer].position,
             content=answers[record.answer].content_id,
+            chunked=chunked,
             intervention=record,
         )
         for record in queries.interventions(study)
     )
 
 
+def _is_chunked(plan: str) -> bool:
+    return bool(json.loads(plan).get("options", {}).get("chunked"))
+
+
 def check_baselines(queries: Queries, rows: Sequence[BranchRow]) -> BaselineCheck:
     """Compare the tokens of every unchanged replay with those of the stored answer, as far as both go."""
-    replays = differing = 0
+    replays = differing = other_text = 0
     largest = 0.0
     stored: dict[int, list[StoredToken]] = {}
     for row in rows:
@@ -218,15 +237,24 @@ def check_baselines(queries: Queries, rows: Sequence[BranchRow]) -> BaselineChec
         replays += 1
         identical = True
         for one, other in zip(stored[answer], queries.tokens(row.intervention.generation), strict=False):
-            before, after = one.record.log_probability, other.record.log_probability
-            if one.record.id != other.record.id or before is None or after is None:
+            before, after = one.record.log_probability, _log_probability(other.record, one.record.id)
+            if before is not None and after is not None:
+                largest = max(largest, abs(before - after))
+            identical = identical and before == after is not None
+            if one.record.id != other.record.id:
                 identical = False
+                other_text += 1
                 break
-            difference = abs(before - after)
-            largest = max(largest, difference)
-            identical = identical and difference == 0.0
         differing += not identical
-    return BaselineCheck(replays, None if not replays else differing == 0, differing, largest)
+    return BaselineCheck(replays, None if not replays else differing == 0, differing, largest, other_text)
+
+
+def _log_probability(token: TokenRecord, wanted: int | None) -> float | None:
+    """Return what a token's distribution gave to an id; None where the stored part of it does not hold that."""
+    if token.id == wanted:
+        return token.log_probability
+    listed = zip(token.alternatives, token.alternative_log_probabilities, strict=True)
+    return next((value for one, value in listed if one == wanted), None)
 
 
 def caveat_of(task: str) -> str:
@@ -244,6 +272,7 @@ def _measure_task(task: str, rows: Sequence[BranchRow], draws: int) -> TaskFindi
     return TaskFindings(
         task=task,
         caveat=caveat_of(task),
+        chunked=any(row.chunked for row in rows),
         models=len({row.model for row in usable}),
         problems=len({row.content for row in usable}),
         targets=len(based),

@@ -28,7 +28,8 @@ def interventions_lines(findings: InterventionFindings, width: int) -> Iterator[
     """
     replays = sum(task.replays for task in findings.tasks)
     targets = sum(task.targets for task in findings.tasks)
-    title = f"prefix interventions, {', '.join(findings.studies)}: {replays:,} replays of {targets:,} targets"
+    mode = ", chunked and not exact" if findings.chunked else ""
+    title = f"prefix interventions, {', '.join(findings.studies)}{mode}: {replays:,} replays of {targets:,} targets"
     yield from wrapped(title, width)
     yield ""
     for sentence in interventions_sentences(findings):
@@ -63,7 +64,7 @@ def _curves(task: TaskFindings) -> Iterator[str]:
         yield ""
         yield f"{task.task}: {what} by length at equal correctness, with 95 % interval"
         yield from curve_lines(controlled.curve, "atoms before it")
-    yield from _caveat(task)
+    yield from _marks(task)
 
 
 def interventions_tables(findings: InterventionFindings) -> list[TextTable]:
@@ -82,7 +83,9 @@ def interventions_notes(findings: InterventionFindings) -> list[str]:
     """Return what must be known to read the tables."""
     check = findings.check
     notes = []
-    if check.identical:
+    if findings.chunked:
+        notes.append(_chunked_note(findings))
+    elif check.identical:
         notes.append(f"All {check.replays} unchanged replays gave the stored answer again, bit for bit.")
     elif check.identical is False:
         notes.append(
@@ -104,15 +107,36 @@ def interventions_notes(findings: InterventionFindings) -> list[str]:
     return notes
 
 
+def _chunked_note(findings: InterventionFindings) -> str:
+    """Say what was not exact, and by how much."""
+    check = findings.check
+    some = f" of {', '.join(findings.chunked)}" if len(findings.chunked) < len(findings.studies) else ""
+    said = (
+        f"Chunked, not exact: the texts before the targets{some}, changed and unchanged, were evaluated in chunks and"
+        " not token by token as the answers were written."
+    )
+    if not check.replays:
+        return said
+    if check.identical:
+        return f"{said} The {check.replays} unchanged replays gave the stored answers all the same."
+    return (
+        f"{said} The {check.replays} unchanged replays differ from the stored answers by up to"
+        f" {check.largest_difference:.2g} in a log-probability, and {check.other_text} of them chose another token."
+        " Effects are differences between replays that were evaluated alike."
+    )
+
+
 def interventions_sentences(findings: InterventionFindings) -> list[str]:
     """Return what may be concluded, task by task."""
     lines: list[str] = []
+    if findings.chunked:
+        lines.append("Chunked, so not exact: the last lines say by how much the replays differ from the answers.")
     for task in findings.tasks:
         found = task.outcomes["probability"]
         if found.baseline is None:
             found = task.outcomes["outcome"]
         lines.extend(_task_sentences(task, found))
-    return lines or ["No target was replayed."]
+    return lines if findings.tasks else ["No target was replayed."]
 
 
 def _task_sentences(task: TaskFindings, found: OutcomeFindings) -> Iterable[str]:
@@ -229,7 +253,7 @@ def _contrast_table(task: TaskFindings, found: OutcomeFindings) -> TextTable:
         f"{task.task}, {OUTCOME_NAMES[found.outcome]} by the prefix: {task.replays:,} replays,"
         f" {task.targets:,} targets, {task.problems} problem{'s' if task.problems != 1 else ''}"
     )
-    return TextTable(title, heads, tuple(rows), notes=(*_caveat(task), *notes))
+    return TextTable(title, heads, tuple(rows), notes=(*_marks(task), *notes))
 
 
 def _sides_table(task: TaskFindings, found: OutcomeFindings) -> TextTable:
@@ -250,7 +274,7 @@ def _sides_table(task: TaskFindings, found: OutcomeFindings) -> TextTable:
         )
         _add(notes, sides.ratio_per_unit.value.reason or sides.ratio_per_unit.interval.reason)
     title = f"{task.task}, {OUTCOME_NAMES[found.outcome]}: correcting and corrupting, on targets with both"
-    return TextTable(title, heads, tuple(rows), notes=(*_caveat(task), *notes))
+    return TextTable(title, heads, tuple(rows), notes=(*_marks(task), *notes))
 
 
 def _length_table(task: TaskFindings, found: OutcomeFindings) -> TextTable:
@@ -285,7 +309,7 @@ def _length_table(task: TaskFindings, found: OutcomeFindings) -> TextTable:
         )
         notes.append(f"From first to last length with the prefix held right to this share: {ends}.")
     title = f"{task.task}, {OUTCOME_NAMES[found.outcome]} by length: an association, not an effect"
-    return TextTable(title, heads, tuple(rows), notes=(*_caveat(task), *notes))
+    return TextTable(title, heads, tuple(rows), notes=(*_marks(task), *notes))
 
 
 def _name(contrast: Contrast) -> str:
@@ -306,8 +330,12 @@ def _add(notes: list[str], note: str | None) -> None:
 UNKNOWN = "–"
 
 
-def _caveat(task: TaskFindings) -> tuple[str, ...]:
-    return (task.caveat,) if task.caveat else ()
+CHUNKED = "Chunked, not exact."
+
+
+def _marks(task: TaskFindings) -> tuple[str, ...]:
+    """Return what must be said beside every result of a task."""
+    return tuple(filter(None, (CHUNKED if task.chunked else "", task.caveat)))
 
 
 def _atoms_cells(estimate: Estimate) -> tuple[str, str]:

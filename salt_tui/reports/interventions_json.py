@@ -28,11 +28,13 @@ def interventions_data(findings: InterventionFindings) -> dict[str, Any]:
                 levels = {f"{curve.level:g}": list(curve.value) for curve in length.fixed}
                 curves.append({**named, **shape, **_curve(length.curve), "fixed_correctness": levels})
     return {
+        "chunked": bool(findings.chunked),
         "baseline_identical": findings.check.identical,
         "baselines": {
             "replays": findings.check.replays,
             "differing": findings.check.differing,
             "largest_difference": findings.check.largest_difference,
+            "other_text": findings.check.other_text,
         },
         "tasks": {task.task: _task(task) for task in findings.tasks},
         "contrasts": contrasts,
@@ -45,6 +47,7 @@ def interventions_data(findings: InterventionFindings) -> dict[str, Any]:
 def _task(task: TaskFindings) -> dict[str, Any]:
     return {
         "caveat": task.caveat or None,
+        "chunked": task.chunked,
         "models": task.models,
         "problems": task.problems,
         "targets": task.targets,

@@ -90,6 +90,7 @@ class _Flight:
     started: bool = False
     prompt_started: float | None = None
     prompt_done: int = 0
+    prompt_total: int = 0
     first_event: float | None = None
 
 
@@ -238,7 +239,7 @@ class Loop:
             self._take_end(event.key, flight, event)
         elif isinstance(event, PromptProgress):
             flight.prompt_started = flight.prompt_started or time.monotonic()
-            flight.prompt_done = event.done
+            flight.prompt_done, flight.prompt_total = event.done, event.total
             self._emit(PromptEvaluated(event.key, event.done, event.total))
         else:
             flight.first_event = flight.first_event or time.monotonic()
@@ -320,7 +321,7 @@ class Loop:
         if first.first_event is not None:
             what = f"the next token of {name}"
         elif first.prompt_started is not None:
-            what = f"the prompt of {name} ({first.prompt_done}/{len(first.job.prompt.prompt)} tokens evaluated)"
+            what = f"the prompt of {name} ({first.prompt_done}/{first.prompt_total} tokens evaluated)"
         else:
             what = f"the beginning of {name}"
         return what if len(oldest) == 1 else f"{what} and {len(oldest) - 1} more"

@@ -132,6 +132,46 @@ def test_a_killed_experiment_gives_the_same_numbers_after_resuming(
     assert len(rows(whole, DESIGN)) == 16
 
 
+def test_a_chunked_experiment_is_a_study_of_its_own_kind_that_says_everywhere_that_it_is_not_exact(
+    medium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(medium, database)
+    assert run_command_line(replay(database)) == 0
+    capsys.readouterr()
+    assert run_command_line([*replay(database, "--json"), "--chunked"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["study"], data["exact"], data["chunked"]) == ("1.2", False, True)
+    assert {row["chunked"] for row in data["rows"]} == {1}
+    found = rows(database, "SELECT exact, warnings, plan_hash FROM study ORDER BY number")
+    assert [row[0] for row in found] == [1, 0]
+    assert "not exact: the text before a target was evaluated in chunks" in str(found[1][1])
+    assert found[0][2] != found[1][2]
+    # The same design; nothing walked has numbers of its own, nothing is missing, and the file is sound.
+    exact, chunked = (
+        rows(database, DESIGN.replace("ORDER BY", f"WHERE intervention.study = {study} ORDER BY")) for study in (1, 2)
+    )
+    assert [row[:11] for row in exact] == [row[:11] for row in chunked]
+    assert [row[11:] for row in exact] == [row[11:] for row in chunked]  # a script has the same numbers in chunks
+    edited = "SELECT count(*) FROM token JOIN intervention USING (generation) WHERE forced AND token.log_probability"
+    assert rows(database, f"{edited} IS NULL AND study = 1") == [(0,)]
+    assert rows(database, f"{edited} IS NULL AND study = 2 AND edits <> '[]'") > [(0,)]
+    assert rows(database, f"{edited} IS NULL AND study = 2 AND edits = '[]'") == [(0,)]
+    assert run_command_line(["db", "check", str(database)]) == 0
+    capsys.readouterr()
+    for command in (["report", "1.2"], ["resume", "1.2"]):
+        assert run_command_line([*command, "--db", str(database)]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "study 1.2: interventions of run 1, finished, 16/16 done, not exact" in text
+        assert "study 1.2, chunked and not exact: 16 replays" in text
+        assert "The 4 unchanged replays gave the stored answers all the same." in text
+    assert run_command_line(["report", "1", "--db", str(database), "--format", "html"]) == 0
+    assert capsys.readouterr().out.count("Chunked, not exact") >= 2
+    target = tmp_path / "x.csv"
+    assert run_command_line(["export", "1.2", "-o", str(target), "--db", str(database)]) == 0
+    assert "edits,chunked,treatment_global" in target.read_text().splitlines()[0]
+
+
 def test_interventions_on_several_runs_are_measured_together(
     medium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,6 +216,29 @@ def test_what_cannot_be_replayed_is_one_line(
     assert message in error
     assert error.count("\n") == 1
     assert rows(database, "SELECT count(*) FROM study") == [(0,)]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("temperature", ["0", "0.9"])
+def test_chunks_move_log_probabilities_a_little_and_draws_not_at_all(
+    temperature: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    model = resolve_model("nano", load_registry()).path
+    make_run(model, database, "-np", "4", "--temp", temperature, "--sampler-seed", "3", limit=2)
+    found = []
+    for mode in ([], ["--chunked"]):
+        capsys.readouterr()
+        assert run_command_line([*replay(database, "--json"), *mode]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    exact, chunked = found
+    assert 0.0 < chunked["baselines"]["largest_difference"] < 0.1  # F32: rounding only
+    assert exact["baselines"]["largest_difference"] == 0.0
+    # Positions and draws count the prefix, so where rounding decides nothing the same is written.
+    assert chunked["baselines"]["other_text"] <= 1
+    for one, other in zip(exact["rows"], chunked["rows"], strict=True):
+        assert one["edits"] == other["edits"]
+        assert other["probability_gold"] == pytest.approx(one["probability_gold"], abs=0.02)
 
 
 @pytest.mark.model

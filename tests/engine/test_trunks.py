@@ -35,7 +35,7 @@ def said(outlet: Recorder, key: int) -> Said:
 
 def alone(request: Generate, can_cut: bool = True) -> Said:
     """Return what a sequence says on streams of its own without sharing anything."""
-    forced = replace(request, trunk=0)
+    forced = request if request.chunked else replace(request, trunk=0)
     outlet = run([forced], ListStreams(width=2, can_cut=can_cut, layers=LAYERS))
     everything = said(outlet, request.key)
     return [one for one in everything if isinstance(one, SequenceEnded) or one.position >= request.trunk]
@@ -65,6 +65,73 @@ def test_branches_of_a_trunk_evaluate_it_once_and_wait_for_it() -> None:
     assert streams.batches.count("step") == len(PREFIX) + 2 + 3 - 1
     for request in requests:
         assert said(outlet, request.key) == alone(request)
+
+
+def test_a_branch_begins_when_as_much_is_walked_as_it_shares() -> None:
+    streams = ListStreams(width=2)
+    whole, early = branch(0, PREFIX, 6, free=4), branch(1, (*PREFIX[:2], 30, 31), 2)
+    late = branch(2, (*PREFIX[:3], 30), 3)
+    outlet = run([whole, early, late], streams)
+    assert evaluated(streams) == ["4@2", "1@2", "4@0", "1@0"]
+    # The first takes nine steps; the second begins after two of them and takes three, then the third cuts back, walks
+    # its last shared token again and is there after three more.
+    assert streams.batches.count("step") == len(PREFIX) + 4 - 1
+    for request in (whole, early, late):
+        assert said(outlet, request.key) == alone(request)
+
+
+def test_a_part_of_a_beginning_is_kept_only_where_a_slot_is_idle() -> None:
+    saved: list[int] = []
+
+    class Counting(ListStreams):
+        def save(self, stream: int) -> bytearray:
+            saved.append(len(self.held[stream]))
+            return super().save(stream)
+
+    requests = [branch(0, PREFIX, 6), *(branch(key, (*PREFIX[:key], 30 + key), key) for key in range(1, 5))]
+    outlet = run(requests, Counting(width=1))
+    assert saved == [16]
+    for request in requests:
+        assert said(outlet, request.key) == alone(request)
+
+
+def test_a_chunked_prefix_is_evaluated_behind_a_prompt_that_is_evaluated_once() -> None:
+    streams = ListStreams(width=2)
+    requests = [replace(branch(key, (*PREFIX[:key], 30, 31), key + 2), chunked=True) for key in range(3)]
+    outlet = run(requests, streams)
+    # The prompt of ten tokens in the store, then two, three and four tokens in slots; nothing is walked.
+    assert evaluated(streams) == ["4@2", "4@2", "2@2", "2@0", "3@1", "4@0"]
+    for request in requests:
+        # The same numbers as behind a prompt that holds the prefix; positions and draws are those of the reply.
+        forced = request.segments[0]
+        assert isinstance(forced, Forced)
+        longer = replace(
+            request, prompt=request.evaluated, preamble=10, segments=request.segments[1:], trunk=0, chunked=False
+        )
+        expected = [one for one in said(run([longer], ListStreams(width=2)), request.key) if isinstance(one, Token)]
+        found = [one for one in said(outlet, request.key) if isinstance(one, Token)]
+        assert [one.position for one in found] == [request.trunk, request.trunk + 1]
+        assert found[0].alternative_log_probabilities == expected[0].alternative_log_probabilities
+        walked = said(run([replace(request, chunked=False)], ListStreams(width=2)), request.key)
+        assert found[0].alternative_log_probabilities != walked[0].alternative_log_probabilities  # type: ignore[union-attr]
+
+
+def test_a_chunked_prefix_takes_the_draws_of_its_positions() -> None:
+    # Streams without memory of cuts: then only the draws could differ.
+    class Uncut(ListStreams):
+        def _append(self, stream: int, tokens: Sequence[int], position: int) -> None:
+            self.held[stream] += [(token, 1) for token in tokens]
+
+    request = replace(branch(3, PREFIX, 6, free=5), sampling=Sampling(2.0, seed=4))
+    walked, chunked = (said(run([one], Uncut()), 3) for one in (request, replace(request, chunked=True)))
+    assert walked == chunked
+
+
+def test_a_chunked_prefix_has_to_fit_the_context() -> None:
+    for room, reason in ((16, "context"), (17, "context"), (18, "length")):
+        streams = ListStreams(width=1, context=room)
+        outlet = run([replace(branch(0, PREFIX, 6), chunked=True)], streams)
+        assert outlet.ends()[0].stop_reason == reason
 
 
 def test_samples_of_one_prompt_evaluate_it_once() -> None:
@@ -108,10 +175,12 @@ def test_a_longer_beginning_is_cut_back_and_a_shorter_one_walked_on() -> None:
 
 def test_the_prompt_alone_is_found_in_a_longer_beginning_by_its_last_chunk() -> None:
     streams = ListStreams(width=1)
-    first, second = branch(0, PREFIX, 6), Generate(1, prompt(0), 5, (Free(3),))
-    outlet = run([first, second], streams)
+    first, *others = branch(0, PREFIX, 6), *(Generate(key, prompt(0), 5, (Free(3),)) for key in (1, 2, 3))
+    outlet = run([first, *others], streams)
+    # Once: then it is kept itself.
     assert evaluated(streams) == ["4@1", "1@1", "4@0", "1@0", "1@0"]
-    assert said(outlet, 1) == alone(second)
+    for request in others:
+        assert said(outlet, request.key) == alone(request)
 
 
 def test_several_trunks_are_put_away_and_taken_out_and_what_has_no_room_is_computed_again() -> None:
@@ -176,7 +245,7 @@ def test_a_state_that_cannot_be_restored_is_computed_again() -> None:
 
 
 @st.composite
-def works(draw: st.DrawFn) -> list[Generate]:
+def works(draw: st.DrawFn, chunks: bool = False) -> list[Generate]:
     requests = []
     for key in range(draw(st.integers(1, 7))):
         walked = tuple(draw(st.lists(st.integers(1, 2), max_size=4)))
@@ -186,13 +255,12 @@ def works(draw: st.DrawFn) -> list[Generate]:
         number, tail = draw(st.integers(0, 1)), draw(st.sampled_from([1, 5]))
         segments = (Forced(walked), *middle, Free(draw(st.integers(1, 3))))
         preamble = min(preamble, 5 + tail)
-        requests.append(
-            Generate(key, prompt(number, tail), preamble, segments, Sampling(0.9, seed=key), layers=LAYERS, trunk=trunk)
-        )
+        request = Generate(key, prompt(number, tail), preamble, segments, Sampling(0.9, seed=key), layers=LAYERS)
+        requests.append(replace(request, trunk=trunk, chunked=chunks and draw(st.booleans())))
     return requests
 
 
-@given(works(), st.sampled_from([1, 2, 4]), st.sampled_from([0, 600, LARGE]))
+@given(works(chunks=True), st.sampled_from([1, 2, 4]), st.sampled_from([0, 600, LARGE]))
 def test_no_number_depends_on_what_is_shared(requests: list[Generate], width: int, cache: int) -> None:
     outlet = run(requests, ListStreams(width=width, layers=LAYERS), cache)
     for request in requests:

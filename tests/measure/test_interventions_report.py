@@ -32,8 +32,8 @@ def findings(rule: Rule, task: str = "dna_translation", problems: int = 20, seed
             outcome, baseline, contrasts(table, DRAWS), length_responses(table, outcome, DRAWS)
         )
     caveat = get_task(task).dependence.intervention_caveat
-    found = TaskFindings(task, caveat, 1, problems, problems * 6, len(rows), 3, {"no room": 2}, outcomes)
-    return InterventionFindings(("study 1.1",), BaselineCheck(9, True, 0, 0.0), (found,), ())
+    found = TaskFindings(task, caveat, False, 1, problems, problems * 6, len(rows), 3, {"no room": 2}, outcomes)
+    return InterventionFindings(("study 1.1",), (), BaselineCheck(9, True, 0, 0.0, 0), (found,), ())
 
 
 def text(found: InterventionFindings) -> str:
@@ -118,8 +118,26 @@ def test_lines_fit_and_name_what_was_left_out_and_whether_the_replays_were_exact
     assert "All 9 unchanged replays gave the stored answer again, bit for bit." in words
     assert "2 replays are left out: no room" in words
     assert "in 3 replays no atom was written" in words
-    inexact = replace(found, check=BaselineCheck(9, False, 2, 0.25))
+    inexact = replace(found, check=BaselineCheck(9, False, 2, 0.25, 1))
     assert "warning: 2 of 9 unchanged replays differ" in " ".join(interventions_lines(inexact, 200))
+
+
+def test_what_was_evaluated_in_chunks_says_so_at_every_result_and_by_how_much() -> None:
+    exact = findings(EDITS)
+    (task,) = exact.tasks
+    check = BaselineCheck(9, False, 9, 0.25, 2)
+    found = replace(exact, chunked=exact.studies, check=check, tasks=(replace(task, chunked=True),))
+    words = " ".join(" ".join(interventions_lines(found, 80)).split())
+    assert "prefix interventions, study 1.1, chunked and not exact: " in words
+    assert words.count("Chunked, not exact.") == 6 + 1  # below each table, and below the curves
+    assert "Chunked, so not exact" in text(found)
+    assert "The 9 unchanged replays differ from the stored answers by up to 0.25 in a log-probability" in words
+    assert "2 of them chose another token" in words
+    assert "warning" not in words
+    assert "hunked" not in " ".join(interventions_lines(exact, 80))
+    assert interventions_data(found)["chunked"] is interventions_data(found)["tasks"][task.task]["chunked"] is True
+    both = replace(found, studies=("study 1.1", "study 2.1"))
+    assert "before the targets of study 1.1, changed and" in " ".join(interventions_lines(both, 200))
 
 
 def test_json_has_a_reason_for_everything_undefined() -> None:

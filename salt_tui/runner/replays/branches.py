@@ -64,6 +64,8 @@ class BranchJob:
         sampling: how the answer chose its tokens, with the same seed.
         reading: how to read the reply.
         design: stored beside the branch.
+        chunked: the prefix is evaluated in chunks, as a prompt is; its tokens then have no log-probabilities of their
+            own.
     """
 
     name: JobName
@@ -78,11 +80,13 @@ class BranchJob:
     sampling: Sampling
     reading: ReplyReading
     design: BranchDesign
+    chunked: bool = False
 
     def request(self, key: int) -> Generate:
         """Return what the engine is asked: the prefix, the right atom tried beside it, then free text.
 
-        What comes before the first edit is a trunk, which replays of one answer share.
+        What comes before the first edit is a trunk, which replays of one answer share; of a chunked one all of the
+        prefix is.
         """
         segments: list[Segment] = [Forced(self.prefix.ids)]
         if self.gold:
@@ -94,14 +98,18 @@ class BranchJob:
             preamble=self.prompt.preamble,
             segments=tuple(segments),
             sampling=self.sampling,
-            trunk=self.prefix.kept,
+            trunk=len(self.prefix.ids) if self.chunked else self.prefix.kept,
+            chunked=self.chunked,
         )
 
     def begin(self, output: Output, attempt: int) -> BranchAttempt:
-        """Begin with the tokens that are copied."""
+        """Begin with the tokens that are copied, and with those that a chunk holds."""
         answer = begin_answer(self.name, self.problem, self.reading, output, attempt, whole=self.whole)
         for record in self.stored[: self.prefix.kept]:
             answer.take(_copied(output.generation, record))
+        if self.chunked:
+            for position in range(self.prefix.kept, len(self.prefix.ids)):
+                answer.take(_in_a_chunk(output.generation, position, self.prefix.ids[position]))
         return BranchAttempt(self, answer, output)
 
 
@@ -179,6 +187,21 @@ def _copied(generation: int, record: TokenRecord) -> Token:
         entropy=record.entropy or 0.0,
         alternatives=tuple(one for one in record.alternatives if isinstance(one, int)),
         alternative_log_probabilities=record.alternative_log_probabilities,
+        forced=True,
+        end=False,
+    )
+
+
+def _in_a_chunk(generation: int, position: int, token: int) -> Token:
+    """Return a token without numbers: a chunk gives those that follow its last token only."""
+    return Token(
+        key=generation,
+        position=position,
+        id=token,
+        log_probability=None,
+        entropy=None,
+        alternatives=(),
+        alternative_log_probabilities=(),
         forced=True,
         end=False,
     )

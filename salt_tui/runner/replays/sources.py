@@ -102,7 +102,14 @@ class ReplaySources:
         return ReplaySource(answer, generation, atoms, gold, tuple(token.record for token in tokens), editor)
 
     def job(
-        self, source: ReplaySource, prefix: ForcedPrefix, design: BranchDesign, number: int, *, whole: bool
+        self,
+        source: ReplaySource,
+        prefix: ForcedPrefix,
+        design: BranchDesign,
+        number: int,
+        *,
+        whole: bool,
+        chunked: bool = False,
     ) -> BranchJob:
         """Return the job of one branch.
 
@@ -113,6 +120,7 @@ class ReplaySources:
             number: of the branch among those that fork from the same text.
             whole: up to the end of the answer, within the limit that the answer had, but the target has room behind an
                 edit; otherwise only the target is written.
+            chunked: the prefix is evaluated in chunks.
         """
         answer, target = source.answer, design.target
         problem = answer.problem
@@ -138,6 +146,7 @@ class ReplaySources:
             sampling=answer_sampling(self._run.sampling, problem.content_id),
             reading=self._reading,
             design=design,
+            chunked=chunked,
         )
 
     def _gold(self, source: ReplaySource, target: int) -> tuple[int, ...]:

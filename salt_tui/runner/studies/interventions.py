@@ -24,6 +24,9 @@ from salt_tui.store.records import SignalRecord
 from salt_tui.store.results import StoredStudy
 from salt_tui.usage_error import UsageError
 
+CHUNKED = "the text before a target was evaluated in chunks, not token by token as it was written"
+"""Why a chunked experiment is not exact."""
+
 
 def design_options(options: Options) -> DesignOptions:
     """Read the options of a study.
@@ -50,6 +53,11 @@ def design_options(options: Options) -> DesignOptions:
     )
 
 
+def _inexact(options: Options) -> str | None:
+    # A plan of a time before the option has none.
+    return CHUNKED if options.get("chunked") else None
+
+
 def _check(options: Options) -> None:
     design_options(options)
 
@@ -68,6 +76,7 @@ def _jobs(setting: StudySetting) -> Sequence[Job]:
             f"nothing can be replayed: a target needs {FIRST_TARGET - 1} atoms before it ({reasons});"
             " longer answers come from a higher --difficulty"
         )
+    chunked = _inexact(setting.options) is not None
     jobs: list[BranchJob] = []
     numbers: dict[int, int] = {}
     for target in design.targets:
@@ -97,9 +106,10 @@ def _jobs(setting: StudySetting) -> Sequence[Job]:
                     ),
                     number,
                     whole=False,
+                    chunked=chunked,
                 )
             )
-    return _in_order(jobs, setting.run.width)
+    return jobs if chunked else _in_order(jobs, setting.run.width)
 
 
 def _in_order(jobs: Sequence[BranchJob], width: int) -> list[BranchJob]:
@@ -124,20 +134,40 @@ def _announce(setting: StudySetting, jobs: Sequence[Job]) -> str:
     """Say how many replays there are and, at the pace of the run's own answers, how long they will take."""
     branches = [job for job in jobs if isinstance(job, BranchJob)]
     targets = {(job.design.answer, job.design.target) for job in branches}
-    trunks: dict[int, int] = {}
-    tokens = 0
+    shared: dict[int, int] = {}
+    walked = chunks = 0
     for job in branches:
-        answer = job.design.answer
-        trunks[answer] = max(trunks.get(answer, 0), 0 if job.design.edits else job.prefix.kept)
-        tokens += len(job.prefix.ids) - job.prefix.kept + 2 * len(job.gold) + SPARE_TOKENS
-    tokens += sum(trunks.values())
-    text = f"{len(jobs):,} replays of {len(targets):,} targets in {len(trunks)} answers, about {tokens:,} tokens"
+        answer, prefix = job.design.answer, job.prefix
+        walked += 2 * len(job.gold) + SPARE_TOKENS
+        if job.chunked:
+            shared[answer] = len(job.prompt.prompt)
+            chunks += len(prefix.ids)
+        else:
+            shared[answer] = max(shared.get(answer, 0), 0 if job.design.edits else prefix.kept)
+            walked += len(prefix.ids) - prefix.kept
+    if chunks:
+        chunks += sum(shared.values())
+    else:
+        walked += sum(shared.values())
+    text = f"{len(jobs):,} replays of {len(targets):,} targets in {len(shared)} answers"
+    text += f", about {walked:,} tokens" + (f" and {chunks:,} in chunks" if chunks else "")
+    seconds = _seconds(setting, walked, chunks)
+    return text if seconds is None else f"{text}; at the pace of the run {_in_words(seconds)}"
+
+
+def _seconds(setting: StudySetting, walked: int, chunks: int) -> float | None:
+    """Return how long so many steps and tokens in chunks take at the pace of the run; None where that is not known."""
     stored = [setting.queries.answer(answer.generation) for answer in setting.answers]
-    seconds = sum(answer.decode_seconds or 0.0 for answer in stored)
-    if not seconds:
-        return text
-    rate = setting.run.width * sum(answer.tokens for answer in stored) / seconds
-    return f"{text}; at the pace of the run {_in_words(tokens / rate)}"
+    decoded = sum(answer.decode_seconds or 0.0 for answer in stored)
+    evaluated = sum(answer.prompt_seconds or 0.0 for answer in stored)
+    if not decoded or (chunks and not evaluated):
+        return None
+    prompts = [answer.prompt for answer in setting.answers]
+    # What prompts share was evaluated once.
+    preambles = {prompt.prompt[: prompt.preamble]: prompt.preamble for prompt in prompts}
+    tokens = sum(preambles.values()) + sum(len(prompt.prompt) - prompt.preamble for prompt in prompts)
+    steps = sum(answer.tokens for answer in stored) * setting.run.width
+    return walked * decoded / steps + (chunks * evaluated / tokens if chunks else 0.0)
 
 
 def _in_words(seconds: float) -> str:
@@ -171,6 +201,7 @@ INTERVENTIONS = StudyKind(
             "Shares of the atoms to change, in the last ten and before them, all combinations.",
         ),
         StudyOption("seed", ("--seed",), 1, "Draws answers, targets and what is changed."),
+        StudyOption("chunked", ("--chunked",), False, "Evaluate changed texts in chunks: sooner, and not exact."),
     ),
     needs=("statistics", "vocabulary", "forced"),
     check=_check,
@@ -179,4 +210,5 @@ INTERVENTIONS = StudyKind(
     signals=_signals,
     result=_result,
     announce=_announce,
+    inexact=_inexact,
 )

@@ -21,6 +21,12 @@ from salt_tui.usage_error import UsageError
 
 Computer: TypeAlias = Literal["the run's model", "another model", "no model"]
 
+
+def no_reason(options: Options) -> str | None:
+    """Say that nothing makes the numbers of a kind less exact than the engine is."""
+    return None
+
+
 Capability: TypeAlias = Literal["statistics", "activations", "vocabulary", "forced"]
 
 _LACKS: dict[Capability, tuple[str, Callable[[Capabilities], bool]]] = {
@@ -109,6 +115,8 @@ class StudyKind:
         announce: one line that says before anything is computed what the jobs will cost.
         computed_by: what computes the jobs.  Another model is named by the option ``model`` and has the vocabulary of
             the run's; without a model there are no jobs, and the signals are all there is.
+        inexact: why its numbers are not exact with these options, even on an engine that is; None where they are as
+            exact as the engine.
         concludes: what each batch of `signals` holds, where a batch takes so long that it is announced.
         measures: what `result` computes, where that takes so long that it is announced.
     """
@@ -125,6 +133,7 @@ class StudyKind:
     announce: Callable[[StudySetting, Sequence[Job]], str] | None = None
     reused: bool = False
     computed_by: Computer = "the run's model"
+    inexact: Callable[[Options], str | None] = no_reason
     concludes: tuple[str, ...] = ()
     measures: str | None = None
 

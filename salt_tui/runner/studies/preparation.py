@@ -120,6 +120,8 @@ def prepare_study(
         needed = max((tokens_of(job.request(0)) for job in jobs), default=0) if kind.grows_context else 0
         context = _grown(subject.plan.context, max(needed, request.context or 0))
         model, provenance = open_as_the_run(loaded, subject, jobs, context)
+        if (reason := kind.inexact(options)) is not None:
+            provenance = replace(provenance, warnings=(*provenance.warnings, f"not exact: {reason}"))
         plan = _plan(kind, options, subject, len(jobs), context)
         # The last event at which a stop leaves nothing behind.
         emit(ModelLoading(loaded.name, 1.0))
@@ -369,13 +371,18 @@ def _record(
         plan_hash=content_hash(plan_text),
         environment=environment_text,
         environment_hash=content_hash(environment_text),
-        exact=provenance.environment.exact,
+        exact=_exact(kind, plan, provenance.environment.exact),
         warnings=provenance.warnings,
         statistics=model.info.capabilities.statistics,
         model=model_record(resolved, model.info, provenance.model.text(model.info))
         if kind.computed_by == "another model"
         else None,
     )
+
+
+def _exact(kind: StudyKind, plan: StudyPlan, engine: bool | None) -> bool | None:
+    """Say whether a study is exact, as far as it is known: its options may make it less so than the engine is."""
+    return engine if kind.inexact(plan.options) is None else False
 
 
 def _ready(work: Work, plan: StudyPlan, study: _OpenStudy, database: Path, emit: Emit) -> ReadyWork:
@@ -390,7 +397,7 @@ def _ready(work: Work, plan: StudyPlan, study: _OpenStudy, database: Path, emit:
             device=model.device,
             width=model.context.width,
             difficulty=study.subject.plan.tasks[0].difficulty,
-            exact=model.context.exactness.exact,
+            exact=_exact(study.kind, plan, model.context.exactness.exact),
             tasks=_progress(study, left),
             warnings=study.provenance.warnings,
             study=work.number,
