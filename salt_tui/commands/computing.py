@@ -140,8 +140,13 @@ def _say_unfinished(work: Work, database: Path, how: str) -> None:
 
 def resume_command(name: str, database: Path) -> str:
     """Return the command that goes on with a run or study, for a shell."""
+    return command_for(database, "resume", name)
+
+
+def command_for(database: Path, *words: str) -> str:
+    """Return a command about a database, for a shell; the usual database is not named."""
     option = [] if database == database_path() else ["--db", str(database)]
-    return shlex.join(["salt-tui", "resume", name, *option])
+    return shlex.join(["salt-tui", *words, *option])
 
 
 def display_named(wanted: str | None) -> Display:

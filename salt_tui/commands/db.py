@@ -74,7 +74,7 @@ def rescore_run(name: str, database: Path | None, *, json_output: bool) -> int:
     failed: list[Difference] = []
     if json_output:
         sys.stdout.write('{"differences": [')
-    with open_store(path) as store, open_queries(path) as queries:
+    with open_queries(path) as queries, open_store(path) as store:
         work = Work(queries.find_run(name))
         count = 0
         for found in rescore_answers(store, queries, work):

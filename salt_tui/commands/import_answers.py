@@ -11,7 +11,6 @@ from salt_tui.measure.run_report import report_run
 from salt_tui.paths import database_path
 from salt_tui.reports.json_report import run_data
 from salt_tui.runner.imports.importing import import_answers
-from salt_tui.store.store import open_store
 from salt_tui.visible_text import visible
 
 
@@ -23,8 +22,7 @@ def import_file(file: Path, database: Path | None, *, json_output: bool) -> int:
         StoreError: it cannot be stored.
     """
     path = database or database_path()
-    with open_store(path) as store:
-        imported = import_answers(store, file)
+    imported = import_answers(path, file)
     say(
         f"run {imported.run}: {imported.answers:,} answers of {visible(imported.model)},"
         f" {imported.with_tokens:,} with log-probabilities"

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from salt_tui.commands.computing import command_for
 from salt_tui.commands.failures import DONE, USAGE, say
 from salt_tui.paths import database_path
 from salt_tui.runner.foreign_signals import MatchedSignals, add_signal, check_signal_name, match_signals
@@ -67,7 +68,7 @@ def add_signals(
         bad = len(matched.faults)
         say(f"{bad:,} bad row{'s' * (bad != 1)} of {matched.rows:,}; nothing was stored")
     else:
-        _say_what_is_there(number, name, matched)
+        _say_what_is_there(number, path, name, matched)
     return USAGE if matched.faults else DONE
 
 
@@ -89,7 +90,7 @@ def remove_signals(run: str, database: Path | None, name: str, *, json_output: b
     return DONE
 
 
-def _say_what_is_there(run: int, name: str, matched: MatchedSignals) -> None:
+def _say_what_is_there(run: int, database: Path, name: str, matched: MatchedSignals) -> None:
     for kind, count in matched.counts.items():
         left = [
             f"{number:,} {what}"
@@ -99,4 +100,6 @@ def _say_what_is_there(run: int, name: str, matched: MatchedSignals) -> None:
         say(f"{name}: scores of {count.scores:,} {_UNITS[kind]}{''.join(f', {part}' for part in left)}")
     kinds = [kind for kind in ("atom", "line", "generation") if kind in matched.counts]
     if kinds:
-        print(f"salt-tui report {run} --unit {kinds[0]} --function {name},max_probability")
+        # Without the maps: a table of each of them would hide what was added, and takes minutes in a large run.
+        words = ("--unit", kinds[0], "--function", f"{name},max_probability", "--calibrator", "none")
+        print(visible(command_for(database, "report", str(run), *words)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import json
 import os
@@ -71,11 +72,12 @@ def prepare_streams() -> None:
     A closed descriptor would be given to the next file that is opened, such as the database, and ``print`` would send
     talk to stdout.  The spelling is that of JSON, so that an object stays one in every encoding.
     """
-    for descriptor in range(3):
+    # Data for a stdout that was closed must not seem written: the null device takes it only where it may be read.
+    for descriptor, mode in enumerate((os.O_RDWR, os.O_RDONLY, os.O_RDWR)):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, mode), True)  # takes the lowest number that is free
     codecs.register_error(_ESCAPE, _escaped)
     # The former objects go on as `sys.__stdout__` and `sys.__stderr__`, on which Textual draws.
     sys.stdout = _stream(OutputStream, sys.stdout, 1)
@@ -116,7 +118,7 @@ def _spelled(found: re.Match[str]) -> str:
 
 
 def _named(error: OSError) -> OSError:
-    return OSError(error.errno, error.strerror, "standard output")
+    return OSError(error.errno, "closed" if error.errno == errno.EBADF else error.strerror, "standard output")
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,12 @@ def read_text(file: Path) -> str:
 
 
 def read_rows(
-    file: Path, required: Sequence[str], optional: Sequence[str] = (), *, most_characters: int | None = None
+    file: Path,
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+    *,
+    most_characters: int | None = None,
+    lines: Iterable[str] | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place, ``file:line``, and the content of every row of a JSON lines file.
 
@@ -35,13 +40,14 @@ def read_rows(
         required: fields that must be there, texts.
         optional: fields that may be there; texts or null.
         most_characters: of the file, after it was unpacked; None for no limit.
+        lines: of the file, where somebody has begun to read it; None reads it.
 
     Raises:
         UsageError: naming file, line and field.
     """
     # Not splitlines: it also breaks at U+2028 and others, which JSON allows inside strings.
     read = 0
-    for number, line in enumerate(text_lines(file, newline="\n"), 1):
+    for number, line in enumerate(text_lines(file, newline="\n") if lines is None else lines, 1):
         read += len(line)
         if most_characters is not None and number > MOST_LINES:
             raise UsageError(f"{file}:{number}: more than {MOST_LINES:,} lines; nothing after it was read")

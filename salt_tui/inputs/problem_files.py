@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from salt_tui.inputs.json_lines import read_rows
@@ -25,27 +26,34 @@ def solve_problems(name: str, file: Path) -> Iterator[str]:
         UsageError: the file or a row cannot be read, or is no problem of the task; names file and line.
     """
     task = task_for_release_name(name)
-    first = next((line for line in text_lines(file, newline="\n") if line.strip()), "")
-    if not first:
+    # Read once: what stands in a pipe is gone after that.
+    lines = text_lines(file, newline="\n")
+    begun: list[str] = []
+    for line in lines:
+        begun.append(line)
+        if line.strip():
+            break
+    else:
         raise UsageError(f"{file} is empty")
+    lines = chain(begun, lines)
     # No problem text begins with a brace, so a damaged first row is not taken for one.
-    if not first.lstrip().startswith("{"):
+    if not begun[-1].lstrip().startswith("{"):
         try:
-            yield task.solve(_whole_text(file))
+            yield task.solve(_whole_text(file, lines))
         except ProblemTextError as error:
             raise UsageError(f"{file}: {error}") from error
         return
-    for place, row in read_rows(file, required=("input",)):
+    for place, row in read_rows(file, required=("input",), lines=lines):
         try:
             yield solve_release_row(task, row)
         except ProblemTextError as error:
             raise UsageError(f"{place}: {error}") from error
 
 
-def _whole_text(file: Path) -> str:
+def _whole_text(file: Path, read: Iterable[str]) -> str:
     """Return a text as it would be read from a terminal: every kind of line end is one line feed."""
     lines, size = [], 0
-    for line in text_lines(file, newline="\n"):
+    for line in read:
         lines.append(line)
         size += len(line)
         if size > LONGEST_LINE:

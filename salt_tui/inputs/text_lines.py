@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +27,9 @@ def readable(file: Path) -> Iterator[None]:
     """Turn what reading raises into one line.
 
     Raises:
-        UsageError: no such file, not UTF-8, or a damaged gzip file.
+        UsageError: no such file, a pipe that has a name, not UTF-8, or a damaged gzip file.
     """
+    refuse_named_pipe(file)
     try:
         yield
     except UnicodeDecodeError as error:
@@ -36,6 +38,15 @@ def readable(file: Path) -> Iterator[None]:
         raise UsageError(f"{file}: damaged gzip file ({error})") from error
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror or error}") from error
+
+
+def refuse_named_pipe(file: Path) -> None:
+    """Raise `UsageError` for a pipe that has a name: opening it waits for somebody who writes, perhaps for ever.
+
+    Standard input, and what a shell substitutes for ``<(command)``, are open already.
+    """
+    if Path(os.path.realpath(file)).is_fifo():
+        raise UsageError(f"{file}: a pipe that has a name, and perhaps nobody writes to it; give a file")
 
 
 def text_lines(file: Path, *, newline: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from salt_tui.inputs.text_lines import refuse_named_pipe
 from salt_tui.measure.probes import Subject
 from salt_tui.store.records import SignalRecord
 from salt_tui.usage_error import UsageError
@@ -99,6 +100,7 @@ def read_probe(path: Path) -> SavedProbe:
     Raises:
         UsageError: the file cannot be read or holds no probe; nothing in it was run.
     """
+    refuse_named_pipe(path)
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())

@@ -14,6 +14,7 @@ from salt_tui.measure.answer_pairs import AnsweredIn, AnswerPair, pair_answers
 from salt_tui.measure.draws import generator_of
 from salt_tui.measure.header import RunHeader, planned_tasks, run_header
 from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.records import IMPORTED
 from salt_tui.store.results import StoredRun, UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
 from salt_tui.usage_error import UsageError
@@ -32,6 +33,9 @@ _CORRECT = UNIT_STATUSES.index("correct")
 _GENERATED = np.array([status != "missing" for status in UNIT_STATUSES])
 _REFERENCE = np.array([status != "redundant" for status in UNIT_STATUSES])
 _IN_CONFIDENCE = np.array([status in CONFIDENCE_STATUSES for status in UNIT_STATUSES])
+
+_IN_ROWS = ("difficulty", "method", "shots")
+"""Settings that the rows of imported answers bring."""
 
 Key = tuple[str, str]
 """Task and content hash of a problem."""
@@ -224,6 +228,8 @@ def compare_two(first: RunName, second: RunName, function: str = HEADLINE_FUNCTI
     """
     pair = read_pair(first, second, (function,))
     for read in (pair.first, pair.second):
+        if read.statistics == "none":
+            continue  # no other function would do either; what is right can be compared all the same
         if (reason := read.columns.undefined.get(function)) is not None:
             raise UsageError(f"run {read.stored.run} has no {function} ({reason}); compare by another --function")
     return pair.compared(function, {metric.name: metric for metric in pair.measured(function)})
@@ -336,8 +342,15 @@ def _answers(queries: Queries, run: int, columns: UnitColumns) -> dict[Key, Answ
 
 
 def _plan_differences(*plans: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the settings of two plans that differ; the problems themselves are no setting."""
+    """Return the names of the settings of two plans that differ; the problems themselves are no setting.
+
+    Of answers that another program gave, only what their rows say is known; the rest of such a plan means nothing.
+    """
     shared = set.intersection(*({str(task["task"]) for task in planned_tasks(plan)} for plan in plans))
+    if any(str(plan.get("identity", "")).startswith(IMPORTED) for plan in plans):
+        told = [_task_settings(plan, shared) for plan in plans]
+        known = [{"identity": plan.get("identity"), **of_tasks} for plan, of_tasks in zip(plans, told, strict=True)]
+        return tuple(name for name in _differences(*known) if name in {"identity", *_IN_ROWS})
     settings = [
         {
             **{name: value for name, value in plan.items() if name not in {"tasks", "sampling", "limit"}},

@@ -35,7 +35,7 @@ from salt_tui.runner.provenance import Provenance
 from salt_tui.runner.request import RequestedTask, RunRequest, check_request, method_of
 from salt_tui.store.disk_space import TOKEN_BYTES, room_for
 from salt_tui.store.records import Message, ModelRecord, ProblemRecord, RunRecord, Statistics, Work
-from salt_tui.store.store import Store, StoreError, open_store
+from salt_tui.store.store import StoreError, check_place, open_store
 from salt_tui.usage_error import UsageError
 from tasks.own_problems import PROMPT_VERSION, OwnTask, right_reply
 from tasks.parameters import format_parameter
@@ -76,17 +76,12 @@ def prepare_run(
     """
     requested = check_request(request)
     resolved = resolve_model(request.model, load_registry() if registry is None else registry)
-    store = open_store(database)
+    check_place(database)
+    engine = open_engine(resolved, log or new_engine_log_path())
     try:
-        engine = open_engine(resolved, log or new_engine_log_path())
-        try:
-            return _prepare(request, requested, resolved, store, engine, emit)
-        except BaseException:
-            engine.close()
-            raise
+        return _prepare(request, requested, resolved, database, engine, emit)
     except BaseException:
-        with contextlib.suppress(StoreError):
-            store.close()
+        engine.close()
         raise
 
 
@@ -94,7 +89,7 @@ def _prepare(
     request: RunRequest,
     requested: Sequence[RequestedTask | OwnTask],
     resolved: ResolvedModel,
-    store: Store,
+    database: Path,
     engine: Engine,
     emit: Emit,
 ) -> ReadyWork:
@@ -139,19 +134,25 @@ def _prepare(
     ]
     warnings = (*info.warnings, *_exactness_warnings(environment), *caveats)
     likely = sum(len(task.problems) * task.plan.max_tokens for task in drawn) // ANSWER_ALLOWANCE
-    room_for(likely * TOKEN_BYTES, store.path, "the run")
+    room_for(likely * TOKEN_BYTES, database, "the run")
     # Hash and exactness check took their time: the last event at which a stop leaves nothing behind.
     emit(ModelLoading(resolved.name, 1.0))
-    run = store.create_run(
-        model_record(resolved, info, plan.identity),
-        model.vocabulary,
-        _run_record(plan, environment, warnings, info.capabilities.statistics),
-        [problem for task in drawn for problem in task.problems],
-    )
-    store.claim(Work(run))
-    return make_ready(
-        run, plan, store, model, _prompts_by_problem(drawn), Provenance(identity, environment, warnings), emit
-    )
+    store = open_store(database)
+    try:
+        run = store.create_run(
+            model_record(resolved, info, plan.identity),
+            model.vocabulary,
+            _run_record(plan, environment, warnings, info.capabilities.statistics),
+            [problem for task in drawn for problem in task.problems],
+        )
+        store.claim(Work(run))
+        return make_ready(
+            run, plan, store, model, _prompts_by_problem(drawn), Provenance(identity, environment, warnings), emit
+        )
+    except BaseException:
+        with contextlib.suppress(StoreError):
+            store.close()
+        raise
 
 
 def _draw_task(

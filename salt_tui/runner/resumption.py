@@ -102,7 +102,7 @@ def _check_plan(run: int, stored: RunPlan, current: RunPlan) -> None:
     tasks = tuple(task if task.task.startswith(FILE_PREFIX) else _planned_today(task) for task in current.tasks)
     found = differences(canonical_json(stored), canonical_json(replace(current, tasks=tasks)))
     if found:
-        raise UsageError(f"run {run} cannot be resumed, its plan is another now: {'; '.join(found)}")
+        raise UsageError(f"run {run} cannot go on as it began, its plan is another now: {'; '.join(found)}")
 
 
 def _planned_today(plan: TaskPlan) -> TaskPlan:
@@ -176,8 +176,8 @@ def _encode_again(
     for key, (problem, prompt) in stored.items():
         if prompts[key] != prompt:
             raise UsageError(
-                f"run {run} cannot be resumed: the prompt of answer {problem.position + 1} of {problem.task} is another"
-                " than it was, so its chat template or its tokenizer does not give the same each time"
+                f"run {run} cannot go on as it began: the prompt of answer {problem.position + 1} of {problem.task} is"
+                " another than it was, so its chat template or its tokenizer does not give the same each time"
             )
     return prompts
 

@@ -41,7 +41,7 @@ def load_again(
         resolved: the model, found again.
         plan: of the run.
         options: how to load.
-        title: what cannot be gone on with, e.g. ``run 17``.
+        title: for messages, what needs the model, e.g. ``run 17``.
         emit: takes the progress of loading.
         while_waiting: called every second while the file is hashed.
 
@@ -54,11 +54,11 @@ def load_again(
     found = identity.text(info, while_waiting)
     if found != plan.identity:
         raise UsageError(
-            f"{title} cannot be resumed: {resolved.place} is another model than it was ({shown_identity(found)}, then"
-            f" {shown_identity(plan.identity)}); put the old one back or start anew"
+            f"{title} needs another model than {resolved.place} ({shown_identity(found)}): the run was begun with"
+            f" {shown_identity(plan.identity)}; use that one or begin a new run"
         )
     if _asked(info.sent) != _asked(plan.sent):
-        raise UsageError(f"{title} cannot be resumed: {resolved.name} would be asked otherwise than it was; start anew")
+        raise UsageError(f"{title}: {resolved.name} would be asked otherwise than in the run; begin a new one")
     return LoadedAgain(info, identity)
 
 

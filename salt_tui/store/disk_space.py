@@ -23,7 +23,9 @@ def room_for(size: int, database: Path, title: str) -> str:
     Raises:
         UsageError: less is free.
     """
-    free = shutil.disk_usage(os.path.realpath(database.parent)).free
+    # A link is followed, and the folder may not be there yet.
+    folders = Path(os.path.realpath(database.expanduser())).parents
+    free = shutil.disk_usage(next(folder for folder in folders if folder.exists())).free
     what = f"it will write about {size / 1e6:,.1f} MB, and {free / 1e6:,.0f} MB of the disk are free"
     if size > free:
         raise UsageError(f"{title} is not begun: {what}; free space, or choose another place")

@@ -25,10 +25,14 @@ _fitting: set[tuple[Identity, Identity]] = set()
 """Databases and logs that this process has looked at before: looking reads the whole file."""
 
 
-def refuse_foreign(path: Path) -> None:
-    """See that the log beside a database, if there is one, fits it, before anything is written; changes nothing.
+def refuse_foreign(path: Path, *, reading: bool = False) -> None:
+    """See that the log beside a database, if there is one, fits it, before anything is done; changes nothing.
 
     A log is taken to be in use, and not looked at, while somebody computes into the database.
+
+    Args:
+        path: of the database.
+        reading: a database that is damaged with and without its log is let pass, so that it can be looked at.
 
     Raises:
         StoreError: with the log the database is damaged; the message says whether it is without.
@@ -49,7 +53,8 @@ def refuse_foreign(path: Path) -> None:
             f"{path} does not fit {log.name} beside it, which a program left that wrote another file of that name;"
             f" nothing was changed; move {log.name} away and try again"
         )
-    raise StoreError(f"{path} is damaged ({damage}); restore a copy or choose another file with --db")
+    if not reading:
+        raise StoreError(f"{path} is damaged ({damage}); restore a copy or choose another file with --db")
 
 
 def _damage(path: Path, mode: Mode) -> str | None:

@@ -163,11 +163,9 @@ def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
     if kind == "absent":
         raise StoreError(f"there is no database at {path}; `salt-tui run` makes one, --db names another")
     _refuse_foreign(path, kind)
-    mode: Mode = "ro"
-    real = Path(os.path.realpath(path))
-    if not os.access(real.parent, os.W_OK) and not real.with_name(real.name + "-wal").exists():
-        # A WAL database needs a file beside it even to be read.  Where none can be made, no program can write either.
-        mode = "ro&immutable=1"
+    # A log of another file would be read as if it were this one's, by every question alike.
+    left_journal.refuse_foreign(path, reading=True)
+    mode = _reading_mode(Path(os.path.realpath(path)))
     try:
         connection = connect(path, mode, busy_timeout)
     except sqlite3.Error as error:
@@ -185,12 +183,26 @@ def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
     if not older:
         return connection
     connection.close()
-    if mode != "ro":
+    if mode == "ro&immutable=1":
         raise StoreError(
             f"{path} was written by an older salt-tui, and its folder cannot be written; copy it and use the copy"
         )
     connect_writer(path, busy_timeout).close()
     return connect_reader(path, busy_timeout)
+
+
+def _reading_mode(real: Path) -> Mode:
+    """Return how a file is opened for reading; SQLite keeps files beside a WAL database even then.
+
+    A connection that may write takes them away again when it is the last one, and is told by ``query_only`` to write
+    nothing else.  A journal that is there already is another program's: in use, or left by one that was killed, and
+    perhaps of another file.  It stays as it is.
+    """
+    journals = [real.with_name(f"{real.name}{suffix}") for suffix in ("-wal", "-journal")]
+    if any(standing(journal) not in ("absent", "empty") for journal in journals):
+        return "ro"
+    # Where no file can be made beside it, no program can write either.
+    return "rw" if os.access(real.parent, os.W_OK) else "ro&immutable=1"
 
 
 def _refuse_foreign(path: Path, kind: Kind) -> None:

@@ -10,9 +10,10 @@ from salt_tui.store.branch_writer import BranchWriter
 from salt_tui.store.errors import StoreError, StoreFailure
 from salt_tui.store.finished_runs import FinishedRunWriter
 from salt_tui.store.generation_writer import GenerationWriter
+from salt_tui.store.placing import standing
 from salt_tui.store.signal_writer import SignalWriter
 
-__all__ = ["Store", "StoreError", "StoreFailure", "open_store"]
+__all__ = ["Store", "StoreError", "StoreFailure", "check_place", "open_store"]
 
 
 class Store(FinishedRunWriter, GenerationWriter, SignalWriter, BranchWriter):
@@ -33,3 +34,17 @@ def open_store(path: Path | str, busy_timeout: float = opening.BUSY_TIMEOUT) -> 
     """
     path = expanded(path, StoreError)
     return Store(path, opening.connect_writer(path, busy_timeout), busy_timeout)
+
+
+def check_place(path: Path | str) -> None:
+    """See that `open_store` finds a database that can be written, or a place for one; makes no file.
+
+    What is refused after it, such as an answer from elsewhere or a model, then leaves no empty database behind.
+
+    Raises:
+        StoreError: as `open_store`.
+    """
+    path = expanded(path, StoreError)
+    opening.need_usable(path)
+    if standing(path) == "file":
+        open_store(path).close()

@@ -63,7 +63,7 @@ def test_a_number_that_no_other_row_contradicts_is_found(database: Path, capsys:
 def test_another_model_is_refused_and_counted(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, data = check(capsys, database, "--recompute", "2", "-m", "smollm2")
     assert (code, data["recomputed"]) == (1, 0)
-    assert "is another model than it was" in data["failed"][0]
+    assert "needs another model than" in data["failed"][0]
 
 
 def test_a_model_is_for_computing_again(database: Path, capsys: pytest.CaptureFixture[str]) -> None:

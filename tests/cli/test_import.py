@@ -16,6 +16,7 @@ import pytest
 
 from salt_tui.cli import run_command_line
 from salt_tui.inputs import json_lines
+from salt_tui.measure.two_runs import _plan_differences
 from salt_tui.runner.imports import importing
 from salt_tui.store.queries import open_queries
 
@@ -197,9 +198,9 @@ BAD: dict[str, tuple[Callable[[Row], Row], str]] = {
     "null": (changed(response=None), "'response' is no text"),
     "no task": (without("task"), "'task' is missing"),
     "unknown task": (changed(task="labyrinth"), "unknown task 'labyrinth'"),
-    "unknown id": (changed(id="0123456789abcdef"), "'id' '0123456789abcdef' is unknown"),
-    "other problem": (changed(problem="no maze"), "is unknown: that of this 'problem' is"),
-    "wrong reference": (changed(reference="U U"), "'reference' is not the answer to problem"),
+    "unknown id": (changed(id="0123456789abcdef"), "'id' is '0123456789abcdef', and that of this 'problem' is"),
+    "other problem": (changed(problem="no maze"), "leave both as `salt-tui tasks export` wrote them"),
+    "wrong reference": (changed(reference="U U"), "'reference' is 'U U', which is not the right answer to problem"),
     "level": (changed(difficulty="harder"), "'difficulty' is 'harder'"),
     "method": (changed(method="guess"), "unknown method 'guess'"),
     "seed": (changed(seed=-1), "'seed' is no whole number from 0"),
@@ -226,8 +227,35 @@ def test_a_bad_row_is_named_and_nothing_is_stored(
     assert "a.jsonl:2: " in err
     assert said in err
     assert "\x1b" not in err
+    assert list(tmp_path.glob("x.db*")) == [], "not even an empty database"
+
+
+def test_an_export_is_told_where_it_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path / "a.jsonl", [{"run": 1, "task": "maze", "content_id": "10f61a3d61eec997", "reply": "U"}])
+    code, out, err = outcome(capsys, "import", file, "--db", tmp_path / "x.db")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "a.jsonl:1: a row of `salt-tui export`" in err
+
+
+def test_a_comparison_lists_no_setting_that_an_import_does_not_know(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    rows = exported(capsys, "maze", "--difficulty", "trivial", "--limit", 8, "--seed", 7)
+    for number in range(2):
+        file = written(
+            tmp_path / "a.jsonl", [answered(row, None if number else "U U", model=f"m{number}") for row in rows]
+        )
+        assert outcome(capsys, "import", file, "--db", database)[0] == 0
     with open_queries(database) as queries:
-        assert queries.list_runs() == []
+        plan = json.loads(queries.run_record(1).record.plan)
+    assert _plan_differences(plan, {**plan, "seed": 7, "context": 512, "width": 4}) == ()
+    other = {**plan, "identity": "sha256:1", "tasks": [{**task, "shots": 0} for task in plan["tasks"]]}
+    assert _plan_differences(plan, other) == ("identity", "shots")
+    code, out, err = outcome(capsys, "compare", 1, 2, "--db", database)
+    assert (code, err) == (0, "")
+    assert "differs in: identity\n" in out
+    assert "no max_probability in A" in out
 
 
 def test_files_that_are_none_are_one_line(
@@ -263,8 +291,7 @@ def test_files_that_are_none_are_one_line(
     monkeypatch.setattr(json_lines, "MOST_LINES", 100)
     file.write_bytes(b"\n" * 1_000)
     assert "a.jsonl:101: more than 100 lines" in outcome(capsys, "import", file, "--db", database)[2]
-    with open_queries(database) as queries:
-        assert queries.list_runs() == []
+    assert list(tmp_path.glob("x.db*")) == [], "not even an empty database"
 
 
 def test_answers_come_through_standard_input(mazes: list[Row], tmp_path: Path) -> None:
@@ -308,4 +335,4 @@ def test_a_changed_own_problem_is_unknown(tmp_path: Path, capsys: pytest.Capture
         file = written(tmp_path / "a.jsonl", [answered(spoilt)])
         code, _, err = outcome(capsys, "import", file, "--db", tmp_path / "x.db")
         assert code == 2
-        assert "is unknown: that of these turns, reference, choices and columns is" in err
+        assert "and that of these turns, reference, choices and columns is" in err

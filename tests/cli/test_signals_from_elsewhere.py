@@ -232,5 +232,5 @@ def test_a_compressed_table_is_read_from_standard_input(database: Path) -> None:
     done = subprocess.run(command, input=table, capture_output=True, check=False, env={**os.environ})
     assert (done.returncode, done.stdout.decode()) == (
         0,
-        "salt-tui report 1 --unit atom --function s,max_probability\n",
+        f"salt-tui report 1 --unit atom --function s,max_probability --calibrator none --db {database}\n",
     )

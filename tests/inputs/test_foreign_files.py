@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
+from salt_tui.cli import run_command_line
 from salt_tui.inputs.answer_files import LabelOptions, label_file, labels_data
 from salt_tui.inputs.json_lines import read_rows
 from salt_tui.inputs.problem_files import solve_problems
@@ -102,3 +105,52 @@ def test_a_damaged_first_row_is_not_read_as_a_problem(tmp_path: Path) -> None:
     file.write_text('{"input": \n', encoding="utf-8")
     with pytest.raises(UsageError, match=r"a\.jsonl:1: not JSON"):
         list(solve_problems("dna_translation", file))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tasks", "check", "{}"],
+        ["tasks", "solve", "maze", "{}"],
+        ["score", "{}"],
+        ["metrics", "{}"],
+        ["calibrate", "platt", "--fit", "{}", "--save", "map.json"],
+        ["calibrate", "--map", "{}", "--apply", "x.csv"],
+        ["import", "{}", "--db", "x.db"],
+        ["run", "-m", "nano", "--tasks", "file:{}", "--db", "x.db"],
+    ],
+)
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert run_command_line([word.format(pipe) for word in words]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == (
+        "",
+        f"salt-tui: {pipe}: a pipe that has a name, and perhaps nobody writes to it; give a file\n",
+    )
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize("first", ["", "\n", "\ufeff"])
+def test_problems_from_a_pipe_are_all_solved(
+    first: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f'{{"input": "ATT CCC", "number": {number}}}\n' for number in range(3000))
+    reader, writer = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writer, "wb") as file:
+            file.write(f"{first}{rows}".encode())
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert run_command_line(["tasks", "solve", "dna_translation", f"/dev/fd/{reader}"]) == 0
+    finally:
+        thread.join()
+        os.close(reader)
+    assert capsys.readouterr().out.count("TAA GGG") == 3000

@@ -122,7 +122,7 @@ def test_edits_share_an_engine_and_give_what_each_alone_gives(
     ]
     assert len(engines) == 1
     model.write_text(model.read_text() + " ")
-    assert "is another model than it was" in str(edit(keeper, kept, set="1=GGG").message)
+    assert "needs another model than" in str(edit(keeper, kept, set="1=GGG").message)
     assert len(engines) == 2
     assert is_gone(engines[0])
     assert is_gone(engines[1])

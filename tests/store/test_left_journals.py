@@ -126,9 +126,9 @@ def test_the_log_of_another_file_is_not_written_into_a_database(path, left_log, 
             store.create_run(model(), (b"x",) * 50, run_record(), [problem(n) for n in range(count)])
     content = other.read_bytes()
     other.replace(path)
-    for _ in range(2):
+    for opened in (open_store, open_queries, open_store):
         with pytest.raises(StoreError, match=r"x\.db does not fit x\.db-wal beside it.*move x\.db-wal away") as caught:
-            open_store(path)
+            opened(path)
         assert "\n" not in str(caught.value)
         assert path.read_bytes() == content
     left_log.rename(tmp_path / "away")
@@ -145,6 +145,9 @@ def test_a_damaged_file_beside_a_log_is_called_damaged(path, left_log):
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"x\.db is damaged"):
         open_store(path)
+    left = left_log.read_bytes()
+    open_queries(path).close()
+    assert left_log.read_bytes() == left, "who reads takes nothing up"
 
 
 def test_a_log_in_use_is_not_looked_at(path, store, create, monkeypatch):

@@ -55,6 +55,31 @@ def test_an_empty_file_is_taken_as_new(path):
         assert queries.list_runs() == []
 
 
+def test_reading_leaves_nothing_beside_the_file(path, store, create):
+    create()
+    store.close()
+    content = path.read_bytes()
+    for _ in range(2):
+        with open_queries(path) as one, open_queries(path) as other:
+            assert len(one.list_runs()) == len(other.list_runs()) == 1
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                one._connection.execute("DELETE FROM run")
+        assert [entry.name for entry in path.parent.iterdir() if entry.name.startswith(path.name)] == [path.name]
+    assert path.read_bytes() == content
+
+
+def test_reading_beside_a_writer_takes_nothing_away(path, store, create):
+    create()
+    with open_queries(path) as queries:
+        assert len(queries.list_runs()) == 1
+    create()
+    with open_queries(path) as queries:
+        assert len(queries.list_runs()) == 2
+    store.close()
+    with open_queries(path) as queries:
+        assert len(queries.list_runs()) == 2
+
+
 def test_opening_again_changes_nothing(path):
     open_store(path).close()
     before = path.read_bytes()

@@ -25,7 +25,7 @@ from salt_tui.runner.imports.reading import ReadAnswer, read_answer
 from salt_tui.runner.plan import Environment, RunPlan, SamplingPlan, TaskPlan, canonical_json, content_hash
 from salt_tui.store.disk_space import room_for
 from salt_tui.store.records import IMPORTED, FinishedAnswer, ModelRecord, RunRecord
-from salt_tui.store.store import Store
+from salt_tui.store.store import check_place, open_store
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
 from tasks.own_problems import FILE_PREFIX, PROMPT_VERSION
@@ -72,17 +72,18 @@ class _TaskRows:
     problem_ids: list[str] = field(default_factory=list)
 
 
-def import_answers(store: Store, file: Path) -> ImportedRun:
+def import_answers(database: Path, file: Path) -> ImportedRun:
     """Make a run of the answers of a file.
 
     Args:
-        store: where to.
+        database: where to; made where it is not there.
         file: JSON lines, plain or gzip, or standard input.
 
     Raises:
         UsageError: the file cannot be read or a row is bad; names the line.  Nothing is stored.
         StoreError: it cannot be stored.  Nothing is stored then either.
     """
+    check_place(database)
     _check_size(file)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+b") as spool:
         collected = _Collected()
@@ -98,10 +99,11 @@ def import_answers(store: Store, file: Path) -> ImportedRun:
             pickle.dump(read.answer, spool)
         if not collected.answers:
             raise UsageError(f"{file}: holds no rows")
-        room_for(spool.tell() // _PACKED, store.path, "the import")
+        room_for(spool.tell() // _PACKED, database, "the import")
         spool.seek(0)
         model, record = collected.records(file)
-        run = store.add_finished_run(model, record, _spooled(spool, collected.answers))
+        with open_store(database) as store:
+            run = store.add_finished_run(model, record, _spooled(spool, collected.answers))
     return ImportedRun(run, model.name, collected.answers, collected.with_tokens)
 
 

@@ -17,7 +17,7 @@ from salt_tui.usage_error import UsageError
 from tasks.own_problems import FILE_PREFIX, KEYS, RowError, read_problem
 from tasks.prompts import conversation
 from tasks.registry import get_task
-from tasks.task import DIFFICULTIES, ParameterError, Problem, ProblemTextError, Task
+from tasks.task import DIFFICULTIES, ParameterError, Problem, ProblemTextError, Task, quoted
 
 LONGEST_MESSAGES = 1_000_000
 """Characters of a conversation."""
@@ -43,6 +43,11 @@ def problem_of_row(row: Mapping[str, Any], position: int) -> tuple[ProblemRecord
     Raises:
         RowProblemError: says which field is wrong.
     """
+    if "reply" in row and "id" not in row:
+        raise RowProblemError(
+            "a row of `salt-tui export`, whose run is stored already: `salt-tui export RUN -o FILE.db` gives it a file"
+            " of its own, `salt-tui score` labels such rows"
+        )
     name = _text(row, "task")
     if name.startswith(FILE_PREFIX):
         return _own(row, name, position)
@@ -59,9 +64,15 @@ def _generated(row: Mapping[str, Any], task: Task, position: int) -> tuple[Probl
     seed, shots = _whole(row, "seed", 2**64 - 1), _whole(row, "shots", MAXIMUM_SHOTS)
     problem = Problem(task.name, _text(row, "problem"), _text(row, "reference"), difficulty, seed)
     if problem.id != _text(row, "id"):
-        raise RowProblemError(f"'id' {row['id'][:40]!r} is unknown: that of this 'problem' is {problem.id}")
+        raise RowProblemError(
+            f"'id' is {row['id'][:40]!r}, and that of this 'problem' is {problem.id}; leave both as"
+            " `salt-tui tasks export` wrote them"
+        )
     if task.solve(problem.text) != problem.reference:
-        raise RowProblemError(f"'reference' is not the answer to problem {problem.id}")
+        raise RowProblemError(
+            f"'reference' is {quoted(problem.reference)}, which is not the right answer to problem {problem.id}; leave"
+            " it as `salt-tui tasks export` wrote it"
+        )
     record = generated_record(problem, position, method)
     asked = _messages(row)
     usual = tuple(Message(turn.role, turn.content) for turn in conversation(task, problem, method, shots))
@@ -78,8 +89,8 @@ def _own(row: Mapping[str, Any], name: str, position: int) -> tuple[ProblemRecor
         raise RowProblemError(str(error)) from error
     if problem.content_id != _text(row, "id"):
         raise RowProblemError(
-            f"'id' {row['id'][:40]!r} is unknown: that of these turns, reference, choices and columns is"
-            f" {problem.content_id}"
+            f"'id' is {row['id'][:40]!r}, and that of these turns, reference, choices and columns is"
+            f" {problem.content_id}; leave all of them as `salt-tui tasks export` wrote them"
         )
     asked = _messages(row)
     shots = sum(message.role == "assistant" for message in asked) - sum(

@@ -54,7 +54,8 @@ def read_answer(row: Mapping[str, Any], position: int) -> ReadAnswer:
     problem, shots = problem_of_row(row, position)
     response = row.get("response")
     if not isinstance(response, str):
-        raise RowProblemError(f"'response' is {'missing' if 'response' not in row else 'no text'}")
+        wrong = "no text" if "response" in row else "missing: put what the model answered there"
+        raise RowProblemError(f"'response' is {wrong}")
     reason = row.get("finish_reason")
     if not (reason is None or isinstance(reason, str)) or reason not in _STOP_REASONS:
         raise RowProblemError(f"'finish_reason' is {str(reason)[:40]!r}; stop or length")
