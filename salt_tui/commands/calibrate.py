@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from math import isnan
 from pathlib import Path
 
 from salt_tui.commands.failures import DONE, say
@@ -12,6 +12,9 @@ from salt_tui.inputs.score_tables import CORRECT, read_scores, read_scores_to_ma
 from salt_tui.measure.calibration_maps import apply_map, fit_map, map_text, read_map
 from salt_tui.usage_error import UsageError
 from scoring.calibrators_fitted import Fitted, Unfitted
+
+_WRITTEN_AT_ONCE = 10_000
+"""Values; all of five million as numbers of Python would take as much memory again as the table."""
 
 
 def print_calibrated(
@@ -51,7 +54,9 @@ def print_calibrated(
         calibrated = apply_map(fitted, read_scores_to_map(target, score))
         for note in calibrated.notes:
             say(note)
-        sys.stdout.writelines(f"{json.dumps(value, allow_nan=False)}\n" for value in calibrated.values)
+        for first in range(0, calibrated.values.size, _WRITTEN_AT_ONCE):
+            values = calibrated.values[first : first + _WRITTEN_AT_ONCE].tolist()
+            sys.stdout.write("".join("null\n" if isnan(value) else f"{value!r}\n" for value in values))
     return DONE
 
 

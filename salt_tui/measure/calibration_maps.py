@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from salt_tui.inputs.json_lines import read_text
 from salt_tui.inputs.score_tables import ScoresToMap, ScoreTable
@@ -19,9 +20,9 @@ from scoring.saved_maps import SavedMapError, map_from_record, map_record
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRows:
-    """One calibrated value per row, None where it is undefined, and what there is to say about it."""
+    """One calibrated value per row, NaN where it is undefined, and what there is to say about it."""
 
-    values: tuple[float | None, ...]
+    values: NDArray[np.float64]
     notes: tuple[str, ...]
 
 
@@ -39,10 +40,10 @@ def fit_map(method: str, table: ScoreTable, *, lower_is_confident: bool) -> Fitt
 
 
 def apply_map(fitted: Fitted | Unfitted, target: ScoresToMap) -> CalibratedRows:
-    """Return a calibrated value for every row; None where there is no score, or one that the map cannot read."""
+    """Return a calibrated value for every row; NaN where there is no score, or one that the map cannot read."""
     score = target.score
     if isinstance(fitted, Unfitted):
-        return CalibratedRows((None,) * score.size, (f"{fitted.reason}; every value is null",))
+        return CalibratedRows(np.full(score.size, np.nan), (f"{fitted.reason}; every value is null",))
     notes = [] if fitted.note is None else [f"{fitted.method}: {fitted.note}"]
     usable = ~np.isnan(score)
     if not usable.all():
@@ -64,7 +65,7 @@ def apply_map(fitted: Fitted | Unfitted, target: ScoresToMap) -> CalibratedRows:
         )
     values = np.full(score.size, np.nan)
     values[usable] = fitted.apply(score[usable])
-    return CalibratedRows(tuple(None if np.isnan(value) else value for value in values.tolist()), tuple(notes))
+    return CalibratedRows(values, tuple(notes))
 
 
 def map_text(fitted: Fitted) -> str:

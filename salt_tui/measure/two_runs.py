@@ -367,7 +367,7 @@ def _plan_differences(*plans: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _task_settings(plan: Mapping[str, Any], shared: set[str]) -> dict[str, Any]:
     """Return the settings of the shared tasks, by name; each is a list over these tasks."""
-    tasks = {str(task["task"]): task for task in planned_tasks(plan) if task["task"] in shared}
+    tasks = {str(task["task"]): task for task in planned_tasks(plan) if str(task["task"]) in shared}
     names = dict.fromkeys(name for task in tasks.values() for name in task)
     return {
         name: [tasks[task].get(name) for task in sorted(tasks)]

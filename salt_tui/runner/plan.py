@@ -85,12 +85,8 @@ class RunPlan:
         """Read a stored plan."""
         data = json.loads(text)
         data["tasks"] = tuple(
-            of_types(
-                TaskPlan(
-                    **{**task, "example_ids": tuple(task["example_ids"]), "problem_ids": tuple(task["problem_ids"])}
-                )
-            )
-            for task in data["tasks"]
+            of_types(TaskPlan(**{**task, **{name: as_tuple(task[name]) for name in ("example_ids", "problem_ids")}}))
+            for task in as_tuple(data["tasks"])
         )
         data["sampling"] = of_types(SamplingPlan(**data["sampling"]))
         return of_types(cls(**data))
@@ -127,7 +123,18 @@ class Environment:
     def from_json(cls, text: str) -> Self:
         """Read a stored environment."""
         data = json.loads(text)
-        return of_types(cls(**{**data, "devices": tuple(data["devices"])}))
+        return of_types(cls(**{**data, "devices": as_tuple(data["devices"])}))
+
+
+def as_tuple(value: object) -> tuple[Any, ...]:
+    """Return a JSON array as a tuple; a text or an object would become one too, of its letters or keys.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(value, list):
+        raise TypeError(f"{_short(value)} is no list")
+    return tuple(value)
 
 
 def of_types(value: Planned) -> Planned:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
-from salt_tui.runner.plan import of_types
+from salt_tui.runner.plan import as_tuple, of_types
 from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.store.records import ProblemRecord
 
@@ -67,7 +67,7 @@ class StudyPlan:
     def from_json(cls, text: str) -> Self:
         """Read a stored plan."""
         data = json.loads(text)
-        data["answers"] = {task: tuple(positions) for task, positions in data["answers"].items()}
+        data["answers"] = {task: as_tuple(positions) for task, positions in data["answers"].items()}
         return of_types(cls(**data))
 
 
