@@ -16,6 +16,7 @@ from salt_tui.engine.model_registry import ModelRegistry, usable_registry
 from salt_tui.engine.models import ModelRow, list_models, resolve_model
 from salt_tui.engine.options import check_width
 from salt_tui.runner.cost_estimate import CostEstimate, earlier_pace, estimate_cost
+from salt_tui.runner.plan import BELOW_LIMIT, WHOLE_NUMBERS
 from salt_tui.runner.request import MAXIMUM_LIMIT, EngineOptions, RunRequest, check_request, method_of
 from salt_tui.similar_names import message_of
 from salt_tui.store.errors import StoreError
@@ -199,8 +200,8 @@ def _number_problem(name: str, text: str) -> str | None:
         return f"at least {least}"
     if name == "limit" and number > MAXIMUM_LIMIT:
         return f"at most {MAXIMUM_LIMIT:,}"
-    if name == "seed" and number >= 2**63:
-        return "below 2 to the 63rd"
+    if name == "seed" and number not in WHOLE_NUMBERS:
+        return BELOW_LIMIT
     if name == "width":
         try:
             check_width(number)

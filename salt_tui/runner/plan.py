@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 Planned = TypeVar("Planned")
 
+WHOLE_NUMBERS = range(-(2**63) + 1, 2**63)
+"""What a plan can hold; databases and other readers of JSON keep no larger ones."""
+
+BELOW_LIMIT = "a whole number of at most 63 bits"
+
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
@@ -163,7 +168,7 @@ def _is_of(value: object, declared: Any) -> bool:
     if declared is float:
         return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     if declared is int:
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+        return isinstance(value, int) and not isinstance(value, bool) and value in WHOLE_NUMBERS
     return isinstance(value, declared)
 
 

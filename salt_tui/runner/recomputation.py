@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Event
 
 from salt_tui.engine.models import ResolvedModel, load_registry, resolve_model
@@ -16,6 +14,7 @@ from salt_tui.runner.loop import Loop
 from salt_tui.runner.plan import Environment
 from salt_tui.runner.resumption import environment_differences, prepare_resume
 from salt_tui.store.copying import copy_questions
+from salt_tui.store.placing import scratch_folder
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import Work
 from salt_tui.store.results import StoredAnswer, StoredRun, StoredToken
@@ -69,8 +68,8 @@ def recompute(queries: Queries, run: int, count: int, model: str | None, emit: E
     if not chosen:
         raise UsageError(f"run {run} has no answer that the model ended: nothing to compute again")
     began = _environment(queries, stored)
-    with tempfile.TemporaryDirectory(prefix="salt-tui-") as folder:
-        copy = Path(folder) / "again.db"
+    with scratch_folder() as folder:
+        copy = folder / "again.db"
         copy_questions(queries, run, [answer.problem_id for answer in chosen], copy)
         with open_queries(copy) as copied:
             again = copied.run_record(run)

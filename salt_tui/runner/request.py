@@ -13,7 +13,7 @@ from typing import Literal
 
 from salt_tui.engine.options import CACHE_MB, check_width
 from salt_tui.inputs.question_files import read_questions
-from salt_tui.runner.plan import SamplingPlan
+from salt_tui.runner.plan import BELOW_LIMIT, WHOLE_NUMBERS, SamplingPlan
 from salt_tui.similar_names import did_you_mean
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
@@ -92,10 +92,12 @@ def check_request(request: RunRequest) -> tuple[RequestedTask | OwnTask, ...]:
         raise UsageError(f"unknown difficulty {request.difficulty!r}: one of {', '.join(DIFFICULTIES)}")
     method_of(request.method)
     _require(1 <= request.limit <= MAXIMUM_LIMIT, f"--limit {request.limit}: at least 1, at most {MAXIMUM_LIMIT}")
+    _require(request.seed in WHOLE_NUMBERS, f"--seed {request.seed}: {BELOW_LIMIT}")
     if request.shots is not None:
         _require(0 <= request.shots <= MAXIMUM_SHOTS, f"--shots {request.shots}: 0 to {MAXIMUM_SHOTS}")
     if request.max_tokens is not None:
         _require(request.max_tokens >= 1, f"-n {request.max_tokens}: at least 1")
+        _require(request.max_tokens in WHOLE_NUMBERS, f"-n {request.max_tokens}: {BELOW_LIMIT}")
     if request.date is not None:
         _check_date(request.date)
     check_sampling(request.sampling)
@@ -183,6 +185,8 @@ def check_sampling(sampling: SamplingPlan) -> None:
     _require(sampling.top_k >= 0, f"--top-k {sampling.top_k}: at least 0 (0 keeps all)")
     _require(0 < sampling.top_p <= 1, f"--top-p {sampling.top_p}: above 0, at most 1")
     _require(0 <= sampling.min_p < 1, f"--min-p {sampling.min_p}: at least 0, below 1")
+    _require(sampling.top_k in WHOLE_NUMBERS, f"--top-k {sampling.top_k}: {BELOW_LIMIT}")
+    _require(sampling.seed in WHOLE_NUMBERS, f"--sampler-seed {sampling.seed}: {BELOW_LIMIT}")
 
 
 def _require(condition: bool, message: str) -> None:

@@ -23,7 +23,8 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
     detail = visible(" ".join(str(error).split()), 300)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreFailure(f"{path} is locked by another program; close it or wait, then try again")
-    if code == sqlite3.SQLITE_FULL:
+    # Even to read, SQLite makes a file of 32 kB beside a database in WAL mode.
+    if code == sqlite3.SQLITE_FULL or name == "SQLITE_IOERR_SHMSIZE":
         return StoreFailure(
             f"the disk that holds {path} is full; nothing half-written was kept; free space and try again"
         )

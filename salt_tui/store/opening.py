@@ -167,19 +167,16 @@ def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
     left_journal.refuse_foreign(path, reading=True)
     mode = _reading_mode(Path(os.path.realpath(path)))
     try:
-        connection = connect(path, mode, busy_timeout)
+        connection, older = _open_for_reading(path, mode, busy_timeout)
     except sqlite3.Error as error:
-        raise explain(error, path) from error
-    try:
-        connection.execute("PRAGMA query_only = ON")
-        _check_version(connection, path)
-        older = migrations.version(connection) < len(migrations.MIGRATIONS)
-    except sqlite3.Error as error:
-        connection.close()
-        raise explain(error, path) from error
-    except StoreError:
-        connection.close()
-        raise
+        if mode != "rw" or getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_IOERR_SHMSIZE:
+            raise explain(error, path) from error
+        # The disk is full: what is in the file can be read all the same, and nobody can write to it.
+        mode = "ro&immutable=1"
+        try:
+            connection, older = _open_for_reading(path, mode, busy_timeout)
+        except sqlite3.Error as failure:
+            raise explain(failure, path) from failure
     if not older:
         return connection
     connection.close()
@@ -189,6 +186,18 @@ def connect_reader(path: Path, busy_timeout: float = BUSY_TIMEOUT) -> sqlite3.Co
         )
     connect_writer(path, busy_timeout).close()
     return connect_reader(path, busy_timeout)
+
+
+def _open_for_reading(path: Path, mode: Mode, busy_timeout: float) -> tuple[sqlite3.Connection, bool]:
+    """Open a database of ours and say whether its schema is an older one; raises `StoreError`, `sqlite3.Error`."""
+    connection = connect(path, mode, busy_timeout)
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        _check_version(connection, path)
+        return connection, migrations.version(connection) < len(migrations.MIGRATIONS)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _reading_mode(real: Path) -> Mode:

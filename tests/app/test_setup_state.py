@@ -274,7 +274,7 @@ def test_numbers_are_refused_by_the_name_of_their_field() -> None:
     assert said("20", "+3", "4") is None
     assert said("20", "0", "") == "Width: a whole number is needed"
     assert said("", "0", "4") == "Samples: a whole number is needed"
-    assert said("20", str(2**63), "4") == "Seed: below 2 to the 63rd"
+    assert said("20", str(2**63), "4") == "Seed: a whole number of at most 63 bits"
     assert set(field_problems({"limit": "0", "seed": "0", "width": "5"})) == {"limit", "width"}
     assert whole_number("+3") == 3
 

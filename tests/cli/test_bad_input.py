@@ -36,6 +36,11 @@ def outcome(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
         (("--limit", "0"), "at least 1"),
         (("--limit", "many"), "--limit many: a whole number is needed (salt-tui run --help)"),
         (("--seed", "4.5"), "--seed 4.5: a whole number is needed"),
+        # Stored, they could not be read again, and the run not be resumed.
+        (("--seed", str(2**63)), "at most 63 bits"),
+        (("--sampler-seed", str(-(2**63))), "at most 63 bits"),
+        (("--top-k", str(2**63)), "at most 63 bits"),
+        (("-n", str(2**63)), "at most 63 bits"),
         (("--temp", "hot"), "--temp hot: a number is needed"),
         (("-np", "5"), "1, 2, 3 or a multiple of 4"),
         (("-np", "0"), "1, 2, 3 or a multiple of 4"),

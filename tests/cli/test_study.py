@@ -129,6 +129,7 @@ def test_an_answer_is_shown_with_prompt_marks_reference_and_confidences(
     [
         (["study", "samples", "7"], "there is no run '7'"),
         (["study", "samples", "latest", "-k", "0"], "-k 0: 1 to 1000 samples"),
+        (["study", "combine", "latest", "--seed", str(2**63)], f"--seed {2**63}: a whole number of at most 63 bits"),
         (["study", "samples", "latest", "--display", "app"], "--display app shows runs"),
         (["study", "samples", "1.1"], "has no study 1.1"),
         (["report", "1.1"], "has no study 1.1"),

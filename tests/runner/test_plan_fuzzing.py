@@ -81,14 +81,15 @@ def texts(text: str) -> st.SearchStrategy[str]:
 
 def read(text: str, parse: Callable[[str], Any]) -> Any:
     """Return what a column means, None where it is refused in one line."""
+    refusal = ""
     try:
         return Place(FILE, "run 1").read("plan", text, parse)
     except StoreError as error:
-        line = str(error)
-        assert line.startswith("x.db: plan of run 1 cannot be read (")
-        assert shortened(line).isprintable()
-        assert len(line) < 300
-        return None
+        refusal = str(error)
+    assert refusal.startswith("x.db: plan of run 1 cannot be read (")
+    assert shortened(refusal).isprintable()
+    assert len(refusal) < 300
+    return None
 
 
 @given(texts(canonical_json(PLAN)), texts(canonical_json(ENVIRONMENT)), texts(canonical_json(STUDY)))
@@ -108,11 +109,14 @@ def test_a_header_and_a_comparison_of_plans_are_made_or_the_file_is_named(plan: 
     stored = StoredRun(
         1, "finished", None, "2026-01-01", None, None, make_model(), RunRecord(plan, "0f", environment, "0e", True, ())
     )
+    refusal = ""
     try:
         header = run_header(stored, FILE)
     except StoreError as error:
-        assert str(error).startswith("x.db: ")
-        assert shortened(str(error)).isprintable()
+        refusal = str(error)
+    if refusal:
+        assert refusal.startswith("x.db: ")
+        assert shortened(refusal).isprintable()
         return
     assert all(isinstance(word, str) for word in header.words)
     other = json.loads(canonical_json(replace(PLAN, width=8)))

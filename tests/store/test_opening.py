@@ -80,6 +80,26 @@ def test_reading_beside_a_writer_takes_nothing_away(path, store, create):
         assert len(queries.list_runs()) == 2
 
 
+def test_a_file_on_a_full_disk_is_read_and_not_written(path, store, create, monkeypatch):
+    create()
+    store.close()
+    whole = opening.connect
+
+    def without_room(place, mode, timeout):
+        if mode == "ro&immutable=1":
+            return whole(place, mode, timeout)
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR_SHMSIZE, "SQLITE_IOERR_SHMSIZE"
+        raise error
+
+    monkeypatch.setattr(opening, "connect", without_room)
+    with open_queries(path) as queries:
+        assert len(queries.list_runs()) == 1
+    with pytest.raises(StoreError, match=r"the disk that holds .*x\.db is full") as caught:
+        open_store(path)
+    assert one_line(caught)
+
+
 def test_opening_again_changes_nothing(path):
     open_store(path).close()
     before = path.read_bytes()

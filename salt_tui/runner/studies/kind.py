@@ -11,7 +11,7 @@ from salt_tui.engine.model_info import Capabilities, ModelInfo
 from salt_tui.engine.requests import needs_cut
 from salt_tui.runner.answering import ReplyReading
 from salt_tui.runner.jobs import Job
-from salt_tui.runner.plan import RunPlan
+from salt_tui.runner.plan import BELOW_LIMIT, WHOLE_NUMBERS, RunPlan
 from salt_tui.runner.studies.plan import CoveredAnswer, Options, OptionValue, StudyPlan
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import SignalRecord, Work
@@ -147,6 +147,10 @@ class StudyKind:
         if unknown:
             raise UsageError(f"a study of kind {self.name} has no option {unknown[0]!r}")
         options = {option.name: given.get(option.name, option.default) for option in self.options}
+        for option in self.options:
+            value = options[option.name]
+            if isinstance(value, int) and value not in WHOLE_NUMBERS:
+                raise UsageError(f"{option.flags[0]} {value}: {BELOW_LIMIT}")
         self.check(options)
         return options
 
