@@ -23,6 +23,9 @@ TemplateOption: TypeAlias = bool | int | str
 PLAIN = "none"
 """The value of ``template`` that asks for plain completion prompts."""
 
+_LARGEST = 1_000_000
+"""Bytes of a file of models."""
+
 _SOURCES = ("path", "package", "repository", "url")
 _OF_FILES = ("file", "context", "template", "template_options")
 """Keys that mean nothing to a server, which has its own context and template."""
@@ -160,11 +163,17 @@ def usable_registry() -> tuple[ModelRegistry, str | None]:
 
 def _read(path: Path) -> tuple[str | None, dict[str, dict[str, object]]]:
     """Read and check one file: its default and its tables."""
+    if path.is_fifo():
+        raise ModelError(f"{path} is a pipe, and perhaps nobody writes to it; make it a file")
     try:
-        content = tomllib.loads(path.read_text("utf-8"))
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise ModelError(f"{path} has more than {_LARGEST:,} bytes; a table for each model is enough")
+        content = tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(f"{path} is not valid TOML: {error}") from None
     default = content.pop("default", None)
     if default is not None and not isinstance(default, str):

@@ -6,6 +6,7 @@ import os
 import struct
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import gguf
@@ -164,6 +165,21 @@ def test_entry_settings_reach_the_model(tmp_path: Path) -> None:
     shipped = MINIMAL + 'template = "none"\ncontext = 99\ntemplate_options = { k = 1 }\n'
     model = resolve_model("a", registry(tmp_path, shipped))
     assert (model.template, model.default_context, model.template_options, model.kind) == ("", 99, {"k": 1}, "base")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (os.mkfifo, "is a pipe, and perhaps nobody writes to it"),
+        (lambda path: path.symlink_to("/dev/zero"), "has more than 1,000,000 bytes"),
+        (lambda path: path.write_text(f"a = {'[' * 5000}"), "is not valid TOML"),
+    ],
+)
+def test_a_file_of_models_that_never_ends_is_refused(make: Callable[[Path], object], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "models.toml"
+    make(path)
+    with pytest.raises(ModelError, match=said):
+        load_registry(user=path)
 
 
 def test_a_broken_template_in_models_toml_is_found_before_loading(tmp_path: Path) -> None:
