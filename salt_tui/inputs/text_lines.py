@@ -71,7 +71,8 @@ def text_lines(file: Path, *, newline: str) -> Iterator[str]:
                 number += 1
         except UnicodeDecodeError as error:
             # Bytes are decoded some thousands at a time, so the place inside them says nothing.
-            place = None if file == STDIN else _broken_line(file, newline)
+            # What came through a pipe is gone: the rest of it would be counted as if it were the whole.
+            place = _broken_line(file, newline) if file != STDIN and file.is_file() else None
             where = f"in line {number} or after it" if place is None else f"in line {place}"
             raise UsageError(f"{file}: not UTF-8 text ({error.reason}, {where})") from error
 

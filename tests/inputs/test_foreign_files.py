@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -135,22 +137,34 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
     assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
 
 
-@pytest.mark.parametrize("first", ["", "\n", "\ufeff"])
-def test_problems_from_a_pipe_are_all_solved(
-    first: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = "".join(f'{{"input": "ATT CCC", "number": {number}}}\n' for number in range(3000))
+@contextmanager
+def piped(data: bytes) -> Iterator[str]:
+    """Give the name of a pipe that somebody writes to, as a shell does for ``<(command)``."""
     reader, writer = os.pipe()
 
     def write() -> None:
-        with os.fdopen(writer, "wb") as file:
-            file.write(f"{first}{rows}".encode())
+        with suppress(BrokenPipeError), os.fdopen(writer, "wb") as file:
+            file.write(data)
 
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        assert run_command_line(["tasks", "solve", "dna_translation", f"/dev/fd/{reader}"]) == 0
+        yield f"/dev/fd/{reader}"
     finally:
-        thread.join()
         os.close(reader)
+        thread.join()
+
+
+@pytest.mark.parametrize("first", ["", "\n", "\ufeff"])
+def test_problems_from_a_pipe_are_all_solved(first: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f'{{"input": "ATT CCC", "number": {number}}}\n' for number in range(3000))
+    with piped(f"{first}{rows}".encode()) as name:
+        assert run_command_line(["tasks", "solve", "dna_translation", name]) == 0
     assert capsys.readouterr().out.count("TAA GGG") == 3000
+
+
+def test_a_broken_line_of_a_pipe_is_not_counted_in_what_is_left_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    row = b"0.5,1,\xff\n"
+    with piped(b"confidence,correct,group\n" + row[:6] * 5 + row + b"0.5,1,a\n" * 30_000 + row) as name:
+        assert run_command_line(["metrics", name]) == 2
+    assert f"{name}: not UTF-8 text (invalid start byte, in line 1 or after it)" in capsys.readouterr().err
