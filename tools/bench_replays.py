@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from statistics import median
 
 from salt_tui.engine.engine import Engine
 from salt_tui.engine.events import AsideTaken, EngineDied, SequenceEnded, Token
@@ -164,9 +165,9 @@ def compute(engine: Engine, requests: Sequence[Generate]) -> tuple[Seconds, dict
 
 
 def one_by_one(engine: Engine, requests: Sequence[Generate]) -> Seconds:
-    """Compute requests one after the other; return what they took."""
+    """Compute requests one after the other; return what the median one took, which a neighbour disturbs least."""
     took = [compute(engine, [request])[0] for request in requests]
-    return Seconds(sum(one.clock for one in took), sum(one.processor for one in took))
+    return Seconds(median(one.clock for one in took), median(one.processor for one in took))
 
 
 def measure_sharing(model: ResolvedModel, kinds: Sequence[str], threads: int | None, count: int) -> None:
@@ -186,7 +187,7 @@ def measure_sharing(model: ResolvedModel, kinds: Sequence[str], threads: int | N
             sample = [requests[1 + VARIANTS // count * number] for number in range(count)]
             engine.open_context(replace(context, width=1, cache_mb=0))
             alone = one_by_one(engine, [replace(one, trunk=0, preamble=0) for one in sample])
-            times = len(requests) / count
+            times = len(requests)
             print(f"{kind}: {len(requests)} replays one by one {times * alone.clock:.0f} s", flush=True)
             for mode, asked in (("exact", requests), ("chunked", [_chunked(one) for one in requests])):
                 engine.open_context(context)

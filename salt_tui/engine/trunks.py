@@ -10,7 +10,6 @@ stream that is restored, before that gives the numbers of another text.
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,8 +40,10 @@ class Beginning:
         """Return how many walked tokens both begin with, -1 when the prompts differ."""
         if not self.same_prompt(other):
             return -1
-        pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(self.walked, other.walked, strict=False))
-        return sum(1 for _ in pairs)
+        shortest = min(len(self.walked), len(other.walked))
+        # Every waiting sequence is compared with every running one, so without a call for each token.
+        pairs = enumerate(zip(self.walked, other.walked, strict=False))
+        return next((place for place, (one, another) in pairs if one != another), shortest)
 
 
 @dataclass(slots=True)

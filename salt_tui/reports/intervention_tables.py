@@ -94,15 +94,16 @@ def interventions_notes(findings: InterventionFindings) -> list[str]:
         )
     for task in findings.tasks:
         if task.without_atom:
-            notes.append(f"{task.task}: in {task.without_atom} replays no atom was written at the target; Y = 0.")
+            notes.append(f"{task.task}: in {_replays(task.without_atom)} no atom was written at the target; Y = 0.")
         notes.extend(
-            f"{task.task}: {count} replays are left out: {reason}." for reason, count in task.without_outcome.items()
+            f"{task.task}: left out, {_replays(count)}: {reason}." for reason, count in task.without_outcome.items()
         )
     notes.append(
         "Whole prefix: change of the share of right atoms before the target; last ten: the same over the ten atoms"
         " before it. Slope: change of the outcome per unit of it, from the smallest dose to the largest. ΔP+ and ΔP−:"
         " mean change over the doses that correct and that corrupt; −/+ mixes effect and range of the doses. p is"
-        " clustered by problem; ΔAIC and p rows count replays as independent, as the paper does, and are too sure."
+        " clustered by problem, p nonlin. of a curve against a straight line; ΔAIC and p rows count replays as"
+        " independent, as the paper does, and are too sure."
     )
     return notes
 
@@ -121,8 +122,8 @@ def _chunked_note(findings: InterventionFindings) -> str:
         return f"{said} The {check.replays} unchanged replays gave the stored answers all the same."
     return (
         f"{said} The {check.replays} unchanged replays differ from the stored answers by up to"
-        f" {check.largest_difference:.2g} in a log-probability, and {check.other_text} of them chose another token."
-        " Effects are differences between replays that were evaluated alike."
+        f" {check.largest_difference:.2g} in a log-probability, and {check.other_text or 'none'} of them chose another"
+        " token. Effects are differences between replays that were evaluated alike."
     )
 
 
@@ -172,8 +173,11 @@ def _effect_sentence(contrast: Contrast, outcome: Outcome) -> str:
     if slope.value.value is None:
         return f"effect of the {what}: undefined, {slope.value.reason}."
     # Both: with few problems the test of a curve finds too many, and a slope may miss a curve that comes back.
-    says = "matters" if _excludes_zero(slope) and _is_small(contrast.p_clustered) else "has no clear effect"
+    beyond, found = _excludes_zero(slope), _is_small(contrast.p_clustered)
+    says = "matters" if beyond and found else "has no clear effect"
     tested = f"p {p_text(contrast.p_clustered)} for a curve of any shape"
+    if beyond != found and slope.interval.low is not None:
+        tested += f", although the interval {'leaves out' if beyond else 'holds'} 0"
     if contrast.p_clustered.reason is not None:
         says, tested = "was not tested", contrast.p_clustered.reason
     return (
@@ -196,10 +200,15 @@ def _sides_sentence(contrast: Contrast) -> str:
     if ratio.interval.reason is not None:
         numbers += f", without intervals: {ratio.interval.reason}"
     low, high = ratio.interval.low, ratio.interval.high
-    if low is not None and round(low, 6) > 1.0:  # an exact 1 is a rounding away from it
-        says = f"an atom made wrong hurts {number(ratio.value.value, 1)} times as much as one made right helps"
-    elif high is not None and round(high, 6) < 1.0:
-        says = f"an atom made right helps more than one made wrong hurts, ratio {number(ratio.value.value, 1)}"
+    # The ratio has no sign, and is far from 1 too where neither side is known to do anything.
+    hurts, helps = ((side.interval.low or 0.0) > 0.0 for side in (sides.minus_per_unit, sides.plus_per_unit))
+    both = min(sides.minus_per_unit.value.value or 0.0, sides.plus_per_unit.value.value or 0.0) > 0.0
+    if hurts and low is not None and round(low, 6) > 1.0:  # an exact 1 is a rounding away from it
+        times = f"{number(ratio.value.value, 1)} times as much as" if both else "more than"
+        says = f"an atom made wrong hurts {times} one made right helps"
+    elif helps and high is not None and round(high, 6) < 1.0:
+        times = f", {number(1.0 / ratio.value.value, 1)} times as much" if both else ""
+        says = f"an atom made right helps more than one made wrong hurts{times}"
     else:
         says = "whether an atom made wrong hurts more than one made right helps cannot be told"
     return f"{says}, with the last ten atoms held fixed ({numbers}; {sides.targets} targets with both)."
@@ -212,7 +221,7 @@ def _length_sentence(length: LengthResponse) -> str:
     end = length.curve.dose[-1]
     if not _excludes_zero(drop):
         return (
-            f"from {length.start:.0f} to {end:.0f} atoms before it no clear change:"
+            f"with more atoms before the target, {length.start:.0f} to {end:.0f}, no clear change at equal correctness:"
             f" {_signed(drop.value.value)} {interval_text(drop.interval, 2)}."
         )
     direction = "falls" if drop.value.value < 0 else "rises"
@@ -221,7 +230,7 @@ def _length_sentence(length: LengthResponse) -> str:
     if saturation.value.value is not None and saturation.interval.low is not None:
         at = f"; 95 % of it by {_atoms(saturation)} atoms"
     return (
-        f"from {length.start:.0f} to {end:.0f} atoms before it the chance {direction} by"
+        f"from {length.start:.0f} to {end:.0f} atoms before the target the chance {direction} by"
         f" {number(abs(drop.value.value))} {interval_text(drop.interval, 2)} at equal correctness{at}."
         " Length was not varied: an association, not an effect."
     )
@@ -348,6 +357,10 @@ def _atoms_cells(estimate: Estimate) -> tuple[str, str]:
 
 def _atoms(estimate: Estimate) -> str:
     return " ".join(part for part in _atoms_cells(estimate) if part)
+
+
+def _replays(count: int) -> str:
+    return f"{count:,} replay{'' if count == 1 else 's'}"
 
 
 def _signed(value: float | None) -> str:

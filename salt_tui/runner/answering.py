@@ -206,12 +206,14 @@ class AnswerAttempt:
         """Store the end, in one transaction with all that is written before it, and announce it."""
         answer, output = self._answer, self._output
         output.store.end_generation(output.generation, end)
+        # A replay is cut behind its target on purpose.
+        replayed = not self._whole and end.answer_status == "truncated"
         output.emit(
             AnswerFinished(
                 generation=output.generation,
                 task=self._name.task,
                 position=self._name.position,
-                answer_status=end.answer_status or "",
+                answer_status="replayed" if replayed else end.answer_status or "",
                 correct=answer.correct_atoms,
                 generated=answer.generated_atoms,
                 reference=len(self._reference.atoms),

@@ -148,7 +148,7 @@ class UnitsWithdrawn:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFinished:
-    """An answer is over and stored."""
+    """An answer is over and stored; what was replayed up to its target only has the status ``replayed``."""
 
     generation: int
     task: str

@@ -204,6 +204,16 @@ def test_without_cutting_only_whole_states_are_used() -> None:
         assert said(outlet, request.key) == alone(request, can_cut=False)
 
 
+def test_without_cutting_a_branch_begins_at_the_very_token_that_it_shares_or_waits() -> None:
+    streams = ListStreams(width=2, can_cut=False)
+    whole, early, late = branch(0, PREFIX, 6), branch(1, (*PREFIX[:2], 30), 2), branch(2, (*PREFIX[:3], 30), 3)
+    outlet = run([whole, early, late], streams)
+    # The third finds the first beyond its last shared token when a slot is free, and forks what the second forked.
+    assert [batch for batch in streams.batches if batch.endswith("@0")] == ["4@0", "1@0"]
+    for request in (whole, early, late):
+        assert said(outlet, request.key) == alone(request, can_cut=False)
+
+
 def test_those_who_wait_go_on_when_the_one_they_wait_for_is_cancelled() -> None:
     for steps in range(9):
         decoder, outlet = Decoder(ListStreams(width=2), TOKENS, Interruption()), Recorder()

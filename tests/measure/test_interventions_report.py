@@ -9,8 +9,9 @@ import pytest
 from salt_tui.measure.interventions import BaselineCheck, InterventionFindings, OutcomeFindings, TaskFindings
 from salt_tui.reports.intervention_tables import interventions_lines, interventions_sentences
 from salt_tui.reports.interventions_json import interventions_data
+from scoring.intervals import Interval
 from scoring.interventions import OUTCOMES, InterventionTable
-from scoring.interventions_contrasts import contrasts
+from scoring.interventions_contrasts import Estimate, contrasts
 from scoring.interventions_length import length_responses
 from scoring.value import Value, undefined
 from tasks.registry import get_task
@@ -65,9 +66,47 @@ def test_a_slope_that_may_be_zero_or_is_not_tested_is_not_called_an_effect() -> 
         return text(replace(found, tasks=(replace(task, outcomes=outcomes),)))
 
     assert said(Value(0.0001)).count("has no clear effect") == 2
-    assert said(Value(0.0001)).count("(p < .001 for a curve of any shape, 20 problems)") == 2
+    doubt = "although the interval holds 0, 20 problems)"
+    assert said(Value(0.0001)).count(f"(p < .001 for a curve of any shape, {doubt}") == 2
     assert said(undefined("nothing is left over")).count("was not tested: ") == 2
     assert said(undefined("nothing is left over")).count("(nothing is left over, 20 problems)") == 2
+
+
+def test_one_side_is_called_stronger_only_where_it_is_known_to_do_something() -> None:
+    found = findings(EDITS)
+    (task,) = found.tasks
+    probability = task.outcomes["probability"]
+
+    def said(plus: tuple[float, float, float], minus: tuple[float, float, float], low: float, high: float) -> str:
+        def estimate(value: float, low: float, high: float) -> Estimate:
+            return Estimate(Value(value), Interval(low, high))
+
+        sides = replace(
+            probability.contrasts[0].both_directions,
+            plus_per_unit=estimate(*plus),
+            minus_per_unit=estimate(*minus),
+            ratio_per_unit=estimate(abs(minus[0] / plus[0]), low, high),
+        )
+        contrasts = tuple(replace(one, both_directions=sides) for one in probability.contrasts)
+        outcomes = {**task.outcomes, "probability": replace(probability, contrasts=contrasts)}
+        return text(replace(found, tasks=(replace(task, outcomes=outcomes),)))
+
+    assert "an atom made wrong hurts 4.0 times as much as one made right helps," in said(
+        (0.1, 0.05, 0.2), (0.4, 0.3, 0.5), 1.5, 9.0
+    )
+    assert "an atom made wrong hurts more than one made right helps," in said(
+        (-0.1, -0.2, 0.1), (0.4, 0.3, 0.5), 1.5, 9
+    )
+    assert "an atom made right helps more than one made wrong hurts, 4.0 times as much," in said(
+        (0.4, 0.1, 0.5), (0.1, -0.1, 0.2), 0.1, 0.9
+    )
+    for plus, minus, low, high in (
+        ((0.61, -0.19, 1.42), (0.02, -0.08, 0.14), 0.0, 0.9),  # neither is known to do anything
+        ((-0.4, -0.5, -0.3), (0.1, -0.1, 0.2), 0.1, 0.9),  # made right it hurts
+        ((0.1, 0.05, 0.2), (-0.4, -0.5, -0.3), 1.5, 9.0),
+        ((0.1, 0.05, 0.2), (0.2, 0.1, 0.3), 0.9, 3.0),
+    ):
+        assert "helps cannot be told" in said(plus, minus, low, high)
 
 
 def test_what_has_no_interval_says_why() -> None:
@@ -116,7 +155,7 @@ def test_lines_fit_and_name_what_was_left_out_and_whether_the_replays_were_exact
     assert any("●" in line and "·" in line for line in lines)
     words = " ".join(lines)
     assert "All 9 unchanged replays gave the stored answer again, bit for bit." in words
-    assert "2 replays are left out: no room" in words
+    assert "left out, 2 replays: no room" in words
     assert "in 3 replays no atom was written" in words
     inexact = replace(found, check=BaselineCheck(9, False, 2, 0.25, 1))
     assert "warning: 2 of 9 unchanged replays differ" in " ".join(interventions_lines(inexact, 200))
