@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from scoring.calibrators_empirical import EdgeRates, EqualWidthRates, Interpolated
-from scoring.calibrators_fitted import ConfidenceMap, Constant, Fitted
+from scoring.calibrators_fitted import ConfidenceMap, Constant, Fitted, FloatArray
 from scoring.calibrators_parametric import Beta, Logistic, Temperature
 from scoring.calibrators_rescaling import LinearRange, ZSigmoid
 
@@ -27,6 +28,21 @@ _SHAPES: dict[str, type[ConfidenceMap]] = {
     "z_sigmoid": ZSigmoid,
     "linear_range": LinearRange,
 }
+
+_LAWS: dict[type[ConfidenceMap], Callable[[Any], bool]] = {
+    Constant: lambda one: 0.0 <= one.value <= 1.0,
+    Logistic: lambda one: one.width > 0.0,
+    Beta: lambda one: one.a >= 0.0 and one.b >= 0.0,
+    Temperature: lambda one: one.temperature > 0.0,
+    EqualWidthRates: lambda one: one.high > one.low and _are_shares(one.rates),
+    EdgeRates: lambda one: one.rates.size == one.edges.size + 1 and _rises(one.edges) and _are_shares(one.rates),
+    Interpolated: lambda one: (
+        one.scores.size == one.values.size and _rises(one.scores) and _rises(one.values) and _are_shares(one.values)
+    ),
+    ZSigmoid: lambda one: one.width > 0.0 and one.deviation > 0.0,
+    LinearRange: lambda one: one.high > one.low,
+}
+"""What holds for every map that was fitted; one for which it does not hold would give numbers that mean nothing."""
 
 
 class SavedMapError(ValueError):
@@ -65,40 +81,61 @@ def map_from_record(record: Mapping[str, Any]) -> Fitted:
     parameters = record.get("parameters")
     if shape is None or not isinstance(parameters, Mapping):
         raise SavedMapError(f"no map of shape {record.get('shape')!r} with parameters")
-    wanted = {entry.name for entry in fields(shape)}  # type: ignore[arg-type]
-    if set(parameters) != wanted:
+    wanted = {entry.name: str(entry.type) for entry in fields(shape)}  # type: ignore[arg-type]
+    if set(parameters) != set(wanted):
         raise SavedMapError(f"a map of shape {record['shape']} has the parameters {', '.join(sorted(wanted))}")
     try:
-        mapping = shape(**{name: _parameter(value) for name, value in parameters.items()})
-        fitted = Fitted(
+        mapping = shape(**{name: _parameter(wanted[name], value) for name, value in parameters.items()})
+        if not _LAWS[shape](mapping):
+            raise ValueError("columns of other lengths, values outside [0, 1], or a range that is empty or falls")
+        return Fitted(
             method=str(record["method"]),
             higher_is_confident=_flag(record["higher_is_confident"]),
             needs_probability=_flag(record["needs_probability"]),
             mapping=mapping,
-            lowest=float(record["lowest"]),
-            highest=float(record["highest"]),
+            lowest=_number(record["lowest"]),
+            highest=_number(record["highest"]),
             note=None if record["note"] is None else str(record["note"]),
         )
-        fitted.apply(
-            [fitted.lowest, fitted.highest]
-        )  # columns of unequal lengths show here, not in the middle of a file
-        return fitted
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise SavedMapError(f"a parameter is missing or of another kind: {error}") from error
 
 
-def _parameter(value: object) -> object:
-    if isinstance(value, list):
-        column = np.array(value, dtype=np.float64)
-        if column.ndim != 1 or not np.isfinite(column).all():
-            raise ValueError("a column of finite numbers is needed")
-        return column
-    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-        raise ValueError(f"{value!r} is no finite number")
-    return value
+def finite_number(value: object) -> float | None:
+    """Return a value of JSON as a finite double; None where it is none, also for whole numbers that are too large."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _number(value: object) -> float:
+    number = finite_number(value)
+    if number is None:
+        raise ValueError(f"{str(value)[:40]} is no finite number")
+    return number
+
+
+def _parameter(declared: str, value: object) -> float | FloatArray:
+    if declared == "float":
+        return _number(value)
+    if not isinstance(value, list):
+        raise ValueError(f"{str(value)[:40]} is no column of numbers")
+    return np.array([_number(entry) for entry in value], dtype=np.float64)
 
 
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{value!r} is not true or false")
     return value
+
+
+def _rises(column: FloatArray) -> bool:
+    return bool((np.diff(column) >= 0.0).all())
+
+
+def _are_shares(column: FloatArray) -> bool:
+    return column.size > 0 and bool(((column >= 0.0) & (column <= 1.0)).all())

@@ -90,7 +90,7 @@ def is_right_leaf(given: Leaf, reference: Leaf, tolerance: Decimal) -> bool:
     """Say whether two leaves are equal; numbers may differ by ``tolerance``, booleans are no numbers."""
     one, other = given.value, reference.value
     if isinstance(one, Decimal) and isinstance(other, Decimal):
-        return one == other or abs(_EXACT.subtract(one, other)) <= tolerance
+        return one == other or _EXACT.abs(_EXACT.subtract(one, other)) <= tolerance
     return type(one) is type(other) and one == other
 
 

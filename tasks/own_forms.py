@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ ROUGE_THRESHOLD = 0.3
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _LONGEST_NUMBER = 100
+_EXACT = decimal.Context(prec=_LONGEST_NUMBER)
 _ABSTENTIONS = {'"DK"': "DK", '"<DK>"': "<DK>"}
 
 
@@ -239,7 +241,8 @@ def plain_number(text: str) -> str:
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         return text
     number = Decimal(text)
-    return "0" if number == 0 else format(number.normalize(), "f")
+    # With the usual 28 digits, normalising would make long numbers equal that differ behind them.
+    return "0" if number == 0 else format(number.normalize(_EXACT), "f")
 
 
 def rouge_l(reference: str, text: str) -> float:

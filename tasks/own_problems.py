@@ -294,7 +294,8 @@ def _list_reference(kind: OwnKind, value: object) -> str:
     items = []
     for item in value:
         if kind == "numbers":
-            if isinstance(item, bool) or not isinstance(item, int | float) or not math.isfinite(item):
+            # A whole number is finite, and may be too large for the doubles that `isfinite` takes.
+            if type(item) is not int and not (isinstance(item, float) and math.isfinite(item)):
                 raise RowError(f"'reference': {quoted(str(item))} is no number")
             items.append(repr(item))
         else:

@@ -76,8 +76,11 @@ def _number(number: int, entry: Mapping[str, object], name: str, low: float, hig
     value = entry.get(name)
     if value is None:
         return None
-    fits = isinstance(value, int | float) and not isinstance(value, bool)
-    if not fits or not isinstance(value, int | float) or not low <= value <= high or abs(value) == math.inf:
+    try:
+        found = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        found = math.nan
+    if not low <= found <= high or abs(found) == math.inf:
         limits = "at most 0" if high == 0.0 else "at least 0"
         raise BroughtTokensError(f"token {number} has the {name} {repr(value)[:40]}; a number, {limits}")
-    return float(value)
+    return found

@@ -29,7 +29,7 @@ from scoring.policy import (
     promise_policy,
     reward_policy,
 )
-from scoring.saved_maps import SavedMapError, map_from_record, map_record
+from scoring.saved_maps import SavedMapError, finite_number, map_from_record, map_record
 from scoring.scored_units import IntArray
 
 FORMAT = 1
@@ -143,8 +143,17 @@ def decisions(saved: SavedPolicy, scores: ScoresToMap) -> tuple[str, ...]:
     return tuple(saved.names[band] for band in bands_of(saved.scale, saved.thresholds, values).tolist())
 
 
+def _threshold(value: object) -> float:
+    if value is None:
+        return -np.inf
+    number = finite_number(value)
+    if number is None:
+        raise ValueError(f"a threshold is {str(value)[:40]}, no finite number")
+    return number
+
+
 def _saved(record: Mapping[str, Any]) -> SavedPolicy:
-    thresholds = tuple(-np.inf if value is None else float(value) for value in record["thresholds"])
+    thresholds = tuple(map(_threshold, record["thresholds"]))
     if not 1 <= len(thresholds) <= 2 or list(thresholds) != sorted(thresholds, reverse=True):
         raise ValueError("one threshold, or two of which the first is the higher")
     stored = record["map"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -27,6 +28,9 @@ FORMAT = 1
 
 MOST_BYTES = 2**30
 """Of an archive, unpacked: a thousand trees of 20,000 units take 0.4 GB."""
+
+_MOST = 2**31
+"""No count, width or number of a layer reaches it; SQLite could not be asked for every larger one."""
 
 _TEXT = "about"
 
@@ -120,8 +124,11 @@ def read_probe(path: Path) -> SavedProbe:
         TypeError,
         EOFError,
         zipfile.BadZipFile,
+        zlib.error,
         NotImplementedError,
         RecursionError,
+        OverflowError,
+        MemoryError,  # an array may name a length that it does not have
     ) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UsageError(f"{path}: no saved probe ({reason}); probe RUN --save {path} writes one") from error
@@ -169,7 +176,9 @@ def _probe(arrays: Mapping[str, Any]) -> SavedProbe:
             if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
                 raise ValueError("problems that are no texts")
             values[entry.name] = tuple(value)
-        elif type(value) is not (int if entry.type == "int" else str):
+        elif type(value) is not (int if entry.type == "int" else str) or (
+            isinstance(value, int) and not 0 <= value < _MOST
+        ):
             raise ValueError(f"{entry.name} is {value!r}")
         else:
             values[entry.name] = value

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from salt_tui.runner.difference import Difference
 from salt_tui.runner.plan import Environment, RunPlan, content_hash
+from salt_tui.runner.problem_check import check_problems
 from salt_tui.runner.rescoring import rescored, score_differences
 from salt_tui.runner.studies.plan import StudyPlan
 from salt_tui.runner.study_check import check_signals_of_run, check_study
@@ -66,12 +67,16 @@ def _check_record(queries: Queries, work: Work) -> Iterator[Difference]:
             study = queries.study_record(work)
             record, state = study.record, study.state
         place = Place(queries.path, work.title)
-        place.read("plan", record.plan, RunPlan.from_json if work.study is None else StudyPlan.from_json)
+        plan: RunPlan | StudyPlan = place.read(
+            "plan", record.plan, RunPlan.from_json if work.study is None else StudyPlan.from_json
+        )
         place.read("environment", record.environment, Environment.from_json)
         for name in ("plan", "environment"):
             hash_stored, found = getattr(record, f"{name}_hash"), content_hash(getattr(record, name))
             if hash_stored != found:
                 yield Difference(work, None, f"{name}_hash", hash_stored, found)
+        if isinstance(plan, RunPlan):
+            yield from check_problems(queries, work, plan)
         if work.study is None and state == "finished":
             unanswered = queries.unanswered(work.run)
             if unanswered:

@@ -15,7 +15,7 @@ from salt_tui.store.errors import StoreError
 from salt_tui.store.integrity import TokenBytes, UnitRange, generation_faults
 from salt_tui.store.opening import BUSY_TIMEOUT
 from salt_tui.store.reader import Reader
-from salt_tui.store.records import Work
+from salt_tui.store.records import ProblemRecord, Work
 from salt_tui.store.results import StoredReply
 from salt_tui.store.rows import PROBLEM_FIELDS, TOKEN_COLUMNS, UNIT_COLUMNS, problem_record, token_record, unit_record
 from salt_tui.store.stored_values import UNREADABLE
@@ -113,6 +113,16 @@ class CheckQueries(Reader):
                 )
             ]
         return works
+
+    def stored_problems(self, run: int) -> Iterator[ProblemRecord]:
+        """Read the problems of a run in the order of its plan, one at a time.
+
+        Raises:
+            StoreError: a column holds what no program of ours writes.
+        """
+        _, rows = self._stream(f"SELECT id, {_PROBLEM_COLUMNS} FROM problem WHERE run = ? ORDER BY id", (run,))
+        for row in rows:
+            yield problem_record(row[1:], self._place(f"problem {row[0]}"))
 
     def unanswered(self, run: int) -> int:
         """Return how many problems of a run have no finished answer."""

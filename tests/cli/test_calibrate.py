@@ -139,3 +139,39 @@ def test_bad_input_is_one_line(
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert named in captured.err
+
+
+def without(record: dict[str, Any], **parameters: Any) -> dict[str, Any]:
+    return {**record, "parameters": {**record["parameters"], **parameters}}
+
+
+@pytest.mark.parametrize("method", [*CALIBRATORS, "histogram:1"])
+def test_a_saved_map_that_was_changed_is_refused_and_one_that_was_not_is_read(
+    method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit = table(tmp_path / "fit.csv", [0.1, 0.3, 0.6, 0.8, 0.9], [0, 1, 0, 1, 1])
+    target, saved = table(tmp_path / "apply.csv", [0.2, 0.7, 0.85]), tmp_path / "map.json"
+    assert run_command_line(["calibrate", method, "--fit", str(fit), "--save", str(saved)]) == 0
+    record = json.loads(saved.read_text())
+    again = ["calibrate", "--map", str(saved), "--apply", str(target)]
+    assert run_command_line(again) == 0
+    changed = [{**record, "lowest": 10**400}, {**record, "highest": float("nan")}, {**record, "lowest": True}]
+    for name, value in record["parameters"].items():
+        if isinstance(value, list):
+            changed += [without(record, **{name: [*value, 7.0, 0.4]}), without(record, **{name: 0.5})]
+            changed += [without(record, **{name: [[0.5]]}), without(record, **{name: [10**400]})]
+        else:
+            # Two numbers would be added to two scores, and only to two.
+            changed += [without(record, **{name: bad}) for bad in ([0.5, 0.5, 0.5], 10**400, float("nan"), None, "x")]
+        if name in ("width", "deviation", "temperature"):
+            changed.append(without(record, **{name: 0.0}))
+        if name == "rates":
+            changed.append(without(record, rates=[7.0] * len(value)))
+    capsys.readouterr()
+    for one in changed:
+        saved.write_text(json.dumps(one))
+        assert run_command_line(again) == 2, one
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        assert "map.json" in captured.err

@@ -67,9 +67,24 @@ EDITS = {
     "log-probability": ("UPDATE token SET log_probability = -9", "logprob_sum of atom 1"),
     "token gone": ("DELETE FROM token WHERE position = 1", "tokens, reply and units"),
     "reply": ("UPDATE generation SET reply = CAST('x' AS BLOB)", "tokens, reply and units"),
-    "reference": ("UPDATE problem SET reference = 'A'", "reference of generation 1"),
+    "reference of units": ("UPDATE problem SET reference = 'A'", "reference of generation 1"),
     "status of the answer": ("UPDATE generation SET answer_status = 'unclosed'", "answer_status"),
     "state": ("DELETE FROM generation WHERE id = 1", "problems without an answer in a finished run"),
+    "problem of another place": (
+        "UPDATE problem SET position = 9 WHERE id = 2",
+        "a problem that the plan does not ask",
+    ),
+    "problem of another task": (
+        "UPDATE problem SET task = 'words_collection', position = 5 WHERE id = 2",
+        "a problem that the plan does not ask",
+    ),
+    "another problem": ("UPDATE problem SET content_id = 'x' WHERE id = 2", "content_id of the problem"),
+    "text of a problem": ("UPDATE problem SET text = 'ATG' WHERE id = 1", "text of the problem, by its hash"),
+    "reference": ("UPDATE problem SET reference = reference || ' TAA' WHERE id = 1", "reference of the problem"),
+    "level": ("UPDATE problem SET difficulty = 'paper'", "difficulty of the problem"),
+    "method": ("UPDATE problem SET method = 'cot'", "method of the problem"),
+    "atoms of a reference": ("UPDATE problem SET reference_atoms = reference_atoms + 1", "reference_atoms"),
+    "lines of a reference": ("UPDATE problem SET reference_lines = 7", "reference_lines"),
     "plan": ("UPDATE run SET plan = json_set(plan, '$.width', 7)", "plan_hash"),
     "foreign key": ("UPDATE unit SET generation = 77 WHERE generation = 1 AND kind = 'line'", "foreign_key_check"),
     "type": ("UPDATE run SET exact = 7", "integrity_check"),
@@ -117,6 +132,15 @@ def test_a_verdict_is_shown_as_it_is_stored_and_as_it_is_found(database, capsys)
             "found": "correct",
         }
     ]
+
+
+def test_a_problem_that_was_deleted_with_its_answer_is_missed(database, capsys):
+    edit(database, "PRAGMA foreign_keys = ON", "DELETE FROM problem WHERE id = 2")
+    code, found = check(database, capsys)
+    assert code == 1
+    (difference,) = found["differences"]
+    assert (difference["what"], difference["answer"]) == ("a problem that the plan asks", "dna_translation:2")
+    assert difference["stored"] is None
 
 
 @pytest.mark.parametrize("kind", ["samples", "interventions"])

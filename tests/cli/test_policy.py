@@ -147,11 +147,24 @@ def test_options_that_cannot_be_meant(
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "{}", '{"kind": "salt-tui policy", "format": 1, "thresholds": [0.1, 0.2]}']
+    "text",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"kind": "salt-tui policy", "format": 1, "thresholds": [0.1, 0.2]}',
+        *(
+            f'{{"kind": "salt-tui policy", "format": 1, "function": "score", "lower_is_confident": false, "map": null,'
+            f' "thresholds": [{threshold}]}}'
+            for threshold in ("1" + "0" * 400, "NaN", "Infinity", "true", '"0.5"', "[]")
+        ),
+    ],
 )
 def test_files_that_hold_no_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     file, scores = tmp_path / "policy.json", tmp_path / "scores.csv"
     file.write_text(text)
     scores.write_text("score\n.5\n")
     assert run_command_line(["policy", "--apply", str(file), str(scores)]) == 2
-    assert "policy.json" in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert "policy.json" in captured.err
+    assert captured.out == ""

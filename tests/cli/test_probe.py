@@ -160,6 +160,24 @@ def test_foreign_files_are_refused_and_nothing_in_them_runs(
             about = json.loads(stored["about"].tobytes()) | values
         changed(about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8))
 
+    def with_header(shape: bytes) -> None:
+        """Let an array name a length that it does not have."""
+        changed()
+        header = b"{'descr': '<i4', 'fortran_order': False, 'shape': " + shape + b"}"
+        header += b" " * (117 - len(header)) + b"\n"
+        with zipfile.ZipFile(file) as archive:
+            entries = {name: archive.read(name) for name in archive.namelist()}
+        entries["left.npy"] = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, data in entries.items():
+                archive.writestr(name, data)
+
+    with zipfile.ZipFile(good) as archive:
+        packed = archive.getinfo("threshold.npy")
+    damaged = bytearray(good.read_bytes())
+    middle = packed.header_offset + packed.compress_size // 2
+    damaged[middle : middle + 20] = bytes(20)
+
     with np.load(good) as stored:
         left, feature = stored["left"].copy(), stored["feature"]
     circle = left.copy()
@@ -176,6 +194,11 @@ def test_foreign_files_are_refused_and_nothing_in_them_runs(
         (lambda: described(kind="else"), "not format 1"),
         (lambda: described(layer="2"), "layer is '2'"),
         (lambda: described(model="b" * 64), "run 2 is of another model"),
+        (lambda: described(layer=10**30), "layer is 1000"),
+        (lambda: described(width=-1), "width is -1"),
+        (lambda: file.write_bytes(damaged), "no saved probe"),
+        (lambda: with_header(b"(1099511627776,)"), "no saved probe"),
+        (lambda: with_header(b"(9999999999999999999999,)"), "no saved probe"),
         (lambda: described(layer=9), "holds no vectors of layer 9"),
     ):
         make()

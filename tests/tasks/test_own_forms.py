@@ -63,6 +63,7 @@ def test_every_leaf_of_a_tool_call_is_an_atom_at_the_place_of_its_path() -> None
         ("[]", "{}", False),
         ("{}", "{ }", True),
         ("100000000000000000001", "100000000000000000002", False),
+        ("0", "9." + "9" * 40 + "e999999", False),
     ],
 )
 def test_leaves_are_equal_as_json_values(reference: str, given_leaf: str, right: bool) -> None:
@@ -102,12 +103,15 @@ def test_numbers_are_compared_as_numbers_and_words_without_case() -> None:
     assert verdicts(form("words", "Friday Sunday"), "Friday Sunday", fenced("friday, SUNDAYS")) == {0: True, 1: False}
     assert verdicts(form("lines", "New York\nRome"), "New York\nRome", fenced("new york\nRome")) == {0: False, 1: True}
     assert whole_is_right(form("numbers", "1 2"), "1 2", fenced("1.0\n2"))
+    one, other = "123456789012345678901234567890", "123456789012345678901234567891"
+    assert verdicts(form("numbers", one), one, fenced(other)) == {0: False}
 
 
 @pytest.mark.parametrize(
     ("text", "plain"),
     [("1.50", "1.5"), ("-0", "0"), ("+7", "7"), (".5", "0.5"), ("1e3", "1000"), ("1,000", "1,000"), ("٤", "٤"),
-     ("1" * 101, "1" * 101), ("abc", "abc"), ("1e999", "1" + "0" * 999)],
+     ("1" * 101, "1" * 101), ("1" * 50 + ".0", "1" * 50), ("0." + "1" * 50, "0." + "1" * 50), ("abc", "abc"),
+     ("1e999", "1" + "0" * 999)],
 )  # fmt: skip
 def test_numbers_are_written_in_one_way(text: str, plain: str) -> None:
     assert plain_number(text) == plain

@@ -24,6 +24,10 @@ def test_a_choice_is_named_by_its_letter_or_its_text(reference: str) -> None:
     assert right_reply(problem) == "B"
 
 
+def test_a_whole_number_of_any_length_is_a_number() -> None:
+    assert read_problem({**NUMBERS, "reference": [10**400, -1]}).reference == f"{10**400} -1"
+
+
 def test_references_become_texts() -> None:
     assert read_problem(JSON).reference == '{"tool": "add", "a": [1, 2.5]}'
     assert read_problem(NUMBERS).reference == "1 2.5 -3"
