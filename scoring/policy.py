@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from scoring.calibrators import calibrator
 from scoring.calibrators_fitted import Fitted, Unfitted
+from scoring.confidence import ConfidenceFunction
 from scoring.cross_fitting import cross_fit
 from scoring.decision_utility import Rewards
 from scoring.ranking import area_under_risk_coverage
 from scoring.risk_bounds import betting_growth, fewest_answers, pooled_bound
 from scoring.scored_units import FloatArray, IntArray, ScoredUnits
-from scoring.signals import confidence_entry
+from scoring.signals import Signal, confidence_entry
 
 RAW = "none"
 """The map of scores as they are."""
@@ -446,12 +447,23 @@ def _is_probability(name: str, method: str) -> bool:
     return method != RAW or not confidence_entry(name).needs_calibration
 
 
+def _is_readable(entry: ConfidenceFunction | Signal, method: str) -> bool:
+    """Say whether a map can read every value that a function may have.
+
+    That the choosing units lie in [0, 1] says nothing of the testing ones, and of those that come later.
+    """
+    return method == RAW or not calibrator(method).needs_probability or (entry.minimum >= 0.0 and entry.maximum <= 1.0)
+
+
 def _scale(choosing: PolicyUnits, name: str, method: str) -> Scale | None:
     column = choosing.scores[name]
     known = ~np.isnan(column)
     if not known.any():
         return None
-    rising = confidence_entry(name, choosing.lower_is_confident).higher_is_confident
+    entry = confidence_entry(name, choosing.lower_is_confident)
+    rising = entry.higher_is_confident
+    if not _is_readable(entry, method):
+        return None
     if method == RAW:
         return Scale(name, RAW, None, rising)
     fitted = calibrator(method).fit(column[known], choosing.correct[known], higher_is_confident=rising)

@@ -72,10 +72,11 @@ def rescore_run(name: str, database: Path | None, *, json_output: bool) -> int:
     path = database or database_path()
     changed = answers = 0
     failed: list[Difference] = []
-    if json_output:
-        sys.stdout.write('{"differences": [')
+    # Read first: a store makes the file that it does not find.
     with open_queries(path) as queries, open_store(path) as store:
         work = Work(queries.find_run(name))
+        if json_output:
+            sys.stdout.write('{"differences": [')
         count = 0
         for found in rescore_answers(store, queries, work):
             answers += 1

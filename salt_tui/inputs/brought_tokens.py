@@ -13,6 +13,10 @@ TOP_K = "top-k only"
 """Why entropies are undefined where only the most probable tokens are reported."""
 
 
+_LARGEST = 1e100
+"""Of a log-probability without its sign and of an entropy: those of all tokens have a finite sum."""
+
+
 class BroughtTokensError(ValueError):
     """Tokens that cannot be read, or are not those of the answer; one line."""
 
@@ -63,8 +67,8 @@ def tokens_of_ranges(answer: str, entries: object) -> tuple[BroughtToken, ...]:
             )
         if first > end:
             found.append(BroughtToken(data[end:first], None))
-        value = _number(number, entry, "log_probability", -math.inf, 0.0)
-        entropy = _number(number, entry, "entropy", 0.0, math.inf)
+        value = _number(number, entry, "log_probability", -_LARGEST, 0.0)
+        entropy = _number(number, entry, "entropy", 0.0, _LARGEST)
         found.append(BroughtToken(data[first:last], value, entropy))
         end = last
     if end < len(data):
@@ -80,7 +84,7 @@ def _number(number: int, entry: Mapping[str, object], name: str, low: float, hig
         found = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
     except OverflowError:  # a whole number of more than 308 digits
         found = math.nan
-    if not low <= found <= high or abs(found) == math.inf:
-        limits = "at most 0" if high == 0.0 else "at least 0"
+    if not low <= found <= high:
+        limits = "at most 0 and not below -1e100" if high == 0.0 else "at least 0 and at most 1e100"
         raise BroughtTokensError(f"token {number} has the {name} {repr(value)[:40]}; a number, {limits}")
     return found

@@ -30,6 +30,7 @@ GROUP_NAMES = ("group", "generation")
 STATUS, ANSWER_STATUS = "status", "answer_status"
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
 _MOST_ODD = 100_000
 """Cells of a column of numbers that are kept as texts: those that hold none; only the first is ever named."""
 _OUTCOMES = {"1": True, "0": False, "1.0": True, "0.0": False, "true": True, "false": False}
@@ -113,15 +114,16 @@ class TextColumns:
         return cells
 
     def weights(self, name: str) -> FloatArray:
-        """Return a column of finite numbers above 0.
+        """Return a column of numbers from 1e-100 to 1e100, whose sums and products are finite.
 
         Raises:
             UsageError: for any other cell; names the line.
         """
         values = self.numbers(name, probability=False)
-        bad = np.flatnonzero(values <= 0.0)
+        bad = np.flatnonzero((values < _LEAST_WEIGHT) | (values > _LARGEST_WEIGHT))
         if bad.size:
-            raise self._error(int(bad[0]), name, "a weight is above 0")
+            problem = "a weight is above 0" if values[bad[0]] <= 0.0 else "a weight is from 1e-100 to 1e100"
+            raise self._error(int(bad[0]), name, problem)
         return values
 
     def rows(self, kept: NDArray[np.intp]) -> TextColumns:

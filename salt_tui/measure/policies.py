@@ -13,7 +13,7 @@ import numpy as np
 from salt_tui.inputs.json_lines import read_text
 from salt_tui.inputs.score_tables import ScoresToMap
 from salt_tui.measure.draws import generator_of
-from salt_tui.measure.task_scores import task_units
+from salt_tui.measure.task_scores import checked_column, task_units
 from salt_tui.store.results import UnitColumns
 from salt_tui.usage_error import UsageError
 from scoring.decision_utility import Rewards
@@ -69,14 +69,14 @@ class SavedPolicy:
 
 
 def units_for_policy(columns: UnitColumns) -> PolicyUnits:
-    """Return the units of a run with a verdict, each answer a problem of its own."""
+    """Return the units of a run with a verdict, each answer a problem of its own; raises `UsageError`."""
     rows = [task_units(columns, task).rows for task in columns.task_names]
     kept: IntArray = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
     return PolicyUnits(
         correct=columns.status[kept] == 0,
         problem=columns.generation[kept],
         task=columns.task[kept],
-        scores={name: column[kept] for name, column in columns.confidences.items()},
+        scores={name: checked_column(columns, name)[kept] for name in columns.confidences},
         lower_is_confident=columns.lower_is_confident,
     )
 

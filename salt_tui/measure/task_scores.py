@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from salt_tui.store.results import UnitColumns
 from salt_tui.store.schema import UNIT_STATUSES
+from salt_tui.usage_error import UsageError
 from scoring.benchmark_intervals import resampled_metrics
 from scoring.calibrators import calibrator
 from scoring.calibrators_fitted import Unfitted
@@ -110,10 +111,33 @@ def task_units(columns: UnitColumns, task: str) -> TaskUnits:
     return TaskUnits(task, rows, columns.status[rows] == _CORRECT, generation.astype(np.int64), int(answers.size))
 
 
+def checked_column(columns: UnitColumns, function: str) -> FloatArray:
+    """Return the column of a confidence function, NaN where it is undefined.
+
+    Raises:
+        UsageError: a probability is none; no program of ours stored it.
+    """
+    column = columns.confidences[function]
+    if not confidence_entry(function, columns.lower_is_confident).needs_calibration:
+        outside = np.flatnonzero((column < 0.0) | (column > 1.0))
+        if outside.size:
+            row = int(outside[0])
+            raise UsageError(
+                f"{function} of {columns.kind} {columns.index[row] + 1} of an answer of"
+                f" {columns.task_names[columns.task[row]]} is {column[row]:g}, and a probability lies between 0 and 1;"
+                " restore a copy of the file"
+            )
+    return column
+
+
 def raw_scores(columns: UnitColumns, units: TaskUnits, function: str) -> TaskScores:
-    """Return the scores of a confidence function as they are, oriented; units where it is undefined are left out."""
+    """Return the scores of a confidence function as they are, oriented; units where it is undefined are left out.
+
+    Raises:
+        UsageError: a probability is none; no program of ours stored it.
+    """
     entry = confidence_entry(function, columns.lower_is_confident)
-    scores = entry.oriented(columns.confidences[function][units.rows])
+    scores = entry.oriented(checked_column(columns, function)[units.rows])
     known = ~np.isnan(scores)
     scores = scores[known]
     reason = columns.undefined.get(function)

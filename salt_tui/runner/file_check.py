@@ -10,7 +10,7 @@ from salt_tui.runner.plan import Environment, RunPlan, content_hash
 from salt_tui.runner.problem_check import check_problems
 from salt_tui.runner.rescoring import rescored, score_differences
 from salt_tui.runner.studies.plan import StudyPlan
-from salt_tui.runner.study_check import check_signals_of_run, check_study
+from salt_tui.runner.study_check import check_signal_ranges, check_signals_of_run, check_study
 from salt_tui.store.errors import StoreError
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import RunRecord, StudyRecord, Work
@@ -108,6 +108,7 @@ def _check_generation(queries: Queries, work: Work, generation: int, checked: Ch
 def _check_sayings(queries: Queries, work: Work) -> Iterator[Difference]:
     """Yield what is said about answers otherwise than it follows from what is stored."""
     try:
+        yield from check_signal_ranges(queries, work)
         if work.study is None:
             yield from check_signals_of_run(queries, work)
             return

@@ -16,9 +16,21 @@ from salt_tui.store.records import SignalRecord, Work
 from salt_tui.store.results import StoredStudy
 from salt_tui.store.schema import TOKEN_SIGNALS, VOID_UNIT
 from salt_tui.store.stored_values import Place
+from scoring.signals import SIGNALS
 
 SAME_SIGNAL = 1e-6
 """Relative and absolute difference up to which two signals are the same: logistic models are fitted by iteration."""
+
+
+def check_signal_ranges(queries: Queries, work: Work) -> Iterator[Difference]:
+    """Yield the signals that have values which their definitions do not allow."""
+    for name, kind, low, high in queries.signal_ranges(work):
+        known = SIGNALS.get(name)
+        if known is not None:
+            for value in sorted({low, high}):
+                if not known.minimum - SAME_SIGNAL <= value <= known.maximum + SAME_SIGNAL:
+                    allowed = f"from {known.minimum:g} to {known.maximum:g}"
+                    yield Difference(work, None, f"a value of {name} of {kind}s", value, allowed)
 
 
 def check_signals_of_run(queries: Queries, work: Work) -> Iterator[Difference]:

@@ -160,6 +160,15 @@ class CheckQueries(Reader):
         )
         return {(name, kind): count for name, kind, count in rows}
 
+    def signal_ranges(self, work: Work) -> list[tuple[str, str, float, float]]:
+        """Return name, kind, lowest and highest value of every signal that a run or study itself has values of."""
+        rows = self._rows(
+            "SELECT name, kind, min(value), max(value) FROM signal WHERE run = ? AND study IS ? AND value IS NOT NULL"
+            " GROUP BY name, kind",
+            (work.run, work.study),
+        )
+        return [(name, kind, low, high) for name, kind, low, high in rows]
+
     def signals_about(
         self, study: Work, generation: int
     ) -> dict[tuple[str, int, str], tuple[float | None, str | None]]:

@@ -94,6 +94,11 @@ EDITS = {
         "1.2",
         "p_true_broadcast of line 1",
     ),
+    "no probability": (
+        "UPDATE signal SET value = 7 WHERE name = 'p_true' AND kind = 'atom'",
+        "1.2",
+        "a value of p_true of atoms",
+    ),
     "vector short": (
         f"UPDATE activation SET vector = x'0000' WHERE {VECTOR}",
         "1.4",

@@ -131,3 +131,13 @@ def test_killed_at_any_moment_every_answer_is_whole_before_or_after(kills, datab
     assert rows(database, UNITS) == before
     if kills > 20:
         assert partly
+
+
+def test_a_run_or_a_file_that_is_not_there_leaves_nothing_behind(database, tmp_path, capsys):
+    absent = tmp_path / "folder" / "x.db"
+    for words in (["99", "--json", "--db", str(database)], ["1", "--json", "--db", str(absent)]):
+        assert run_command_line(["db", "rescore", *words]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+    assert not absent.parent.exists()

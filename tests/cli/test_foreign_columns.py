@@ -105,3 +105,30 @@ def test_a_foreign_value_is_one_line_that_names_the_file(
                     column.startswith(("run.template", "problem.task", "problem.difficulty"))
                     or str(database) in captured.err
                 ), case
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "1", "--draws", "0"],
+        ["policy", "1", "--rewards", "1,-1,0,0"],
+        ["policy", "1", "--risk", ".5", "--calibrator", "beta"],
+    ],
+)
+def test_a_probability_that_is_none_is_one_line(command, interrupted, scripted_model, tmp_path, capsys):
+    if not interrupted.exists():
+        store_interrupted(interrupted, scripted_model)
+    database = tmp_path / "x.db"
+    with sqlite3.connect(interrupted) as source, sqlite3.connect(database) as copy:
+        source.backup(copy)
+        copy.execute("PRAGMA ignore_check_constraints = ON")
+        copy.execute("UPDATE unit SET max_probability = 7 WHERE kind = 'atom' AND text IS NOT NULL")
+    source.close()
+    copy.close()
+    capsys.readouterr()
+    assert run_command_line([*command, "--db", str(database)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "max_probability of atom 1 of an answer of dna_translation is 7" in captured.err

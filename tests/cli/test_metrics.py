@@ -245,6 +245,9 @@ def test_weights_count_rows_as_often_as_they_say(tmp_path: Path, capsys: pytest.
     assert half["accuracy"] == pytest.approx(3.5 / 6.5)
     (tmp_path / "z.csv").write_text("confidence,correct,w\n0.5,1,0\n")
     assert "z.csv:2" in refused(capsys, str(tmp_path / "z.csv"), "--weight-column", "w")
+    for weight in ("1e308", "1e-320"):  # two of them have no finite sum, or no digits
+        (tmp_path / "z.csv").write_text(f"confidence,correct,w\n.5,1,{weight}\n.4,0,{weight}\n")
+        assert "z.csv:2: w is" in refused(capsys, str(tmp_path / "z.csv"), "--weight-column", "w")
 
 
 def test_bins_intervals_and_ece_over_bin_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

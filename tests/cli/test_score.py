@@ -228,6 +228,7 @@ def test_ranges_of_a_table_of_ones_own_are_tokens_too(tmp_path: Path, capsys: py
         ({"logprobs": 3}, "1: 'logprobs': logprobs is no object"),
         ({"tokens": [{"byte_start": 0, "byte_end": 99, "log_probability": 0}]}, "token 0 has bytes 0 to 99"),
         ({"tokens": [{"byte_start": 0, "byte_end": 4, "log_probability": -(10**400)}]}, "a number, at most 0"),
+        ({"tokens": [{"byte_start": 0, "byte_end": 4, "log_probability": -1e308}]}, "not below -1e100"),
         ({"tokens": [{"byte_start": 0, "byte_end": 4, "entropy": 10**400}]}, "a number, at least 0"),
         ({"tokens": [{}], "logprobs": [{}]}, "say the same; leave one out"),
     ],

@@ -138,6 +138,21 @@ def test_rewards_choose_a_calibrated_scale_that_beats_trusting_all_and_none() ->
     assert raw == NoPolicy(NO_CANDIDATE)
 
 
+@pytest.mark.parametrize("maps", [["beta"], ["temperature"], ["beta", "platt"]])
+def test_a_map_of_probabilities_is_not_fitted_on_what_may_be_none(maps: list[str]) -> None:
+    """An entropy of all choosing units may be below 1, and that of a testing unit above."""
+    units, _ = run_of(60, np.random.default_rng(3))
+    draw = np.random.default_rng(4)
+    entropy = 0.9 - 0.5 * units.correct * draw.random(units.correct.size)
+    entropy[0] = 1.5
+    only = PolicyUnits(units.correct, units.problem, units.task, {"mean_entropy": entropy})
+    for seed in range(5):
+        found = reward_policy(only, Rewards(1.0, -3.0, 0.0, 0.0), np.random.default_rng(seed), maps=maps)
+        promised = promise_policy(only, [Promise(0.5, 0.5)], np.random.default_rng(seed), maps=maps)
+        for one in (found, promised):
+            assert one == NoPolicy(NO_CANDIDATE) if "platt" not in maps else not isinstance(one, NoPolicy)
+
+
 def failures(sets: int, problems: int, promise: Promise, units: int = 8) -> tuple[float, float]:
     """Return how often a promise fails in truth, and how often one is made."""
     population, chance = run_of(40_000, np.random.default_rng(99), units)
