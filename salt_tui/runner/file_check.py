@@ -67,9 +67,8 @@ def _check_record(queries: Queries, work: Work) -> Iterator[Difference]:
             study = queries.study_record(work)
             record, state = study.record, study.state
         place = Place(queries.path, work.title)
-        plan: RunPlan | StudyPlan = place.read(
-            "plan", record.plan, RunPlan.from_json if work.study is None else StudyPlan.from_json
-        )
+        parse: Callable[[str], RunPlan | StudyPlan] = RunPlan.from_json if work.study is None else StudyPlan.from_json
+        plan = place.read("plan", record.plan, parse)
         place.read("environment", record.environment, Environment.from_json)
         for name in ("plan", "environment"):
             hash_stored, found = getattr(record, f"{name}_hash"), content_hash(getattr(record, name))

@@ -40,7 +40,7 @@ def check_problems(queries: Queries, work: Work, plan: RunPlan) -> Iterator[Diff
 
 
 def _check_problem(work: Work, name: str, problem: ProblemRecord, task: TaskPlan) -> Iterator[Difference]:
-    found = {
+    found: dict[str, tuple[int | str, int | str]] = {
         "content_id of the problem": (problem.content_id, task.problem_ids[problem.position]),
         "difficulty of the problem": (problem.difficulty, task.difficulty),
         "method of the problem": (problem.method, task.method),
