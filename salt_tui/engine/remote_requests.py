@@ -197,7 +197,8 @@ def served_models(value: object) -> dict[str, ServedModel]:
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, Mapping) and isinstance(entry.get("id"), str):
             found[entry["id"]] = _served(entry)
-            for alias in entry.get("aliases") or ():
+            aliases = entry.get("aliases")
+            for alias in aliases if isinstance(aliases, list) else ():
                 if isinstance(alias, str):
                     found.setdefault(alias, found[entry["id"]])
     return found

@@ -17,6 +17,7 @@ from salt_tui.engine.model_info import ModelInfo
 from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.remote_child import RemoteBackend
 from salt_tui.engine.remote_client import Waits
+from salt_tui.engine.remote_requests import served_models
 from salt_tui.engine.remote_server import Server
 from salt_tui.engine.requests import ChatTurn, Forced, Free, Generate, Sampling, Spelled
 from tests.engine.scripted_server import (
@@ -495,3 +496,8 @@ def test_nobody_there_and_no_encryption_there_are_said() -> None:
 )
 def test_what_a_server_cannot_do_is_refused(request_: Generate) -> None:
     assert outcome(ask(said("2"), request_))[1] == "failed"
+
+
+@pytest.mark.parametrize("aliases", [5, True, {"a": 1}, "alias", None, [5, None]])
+def test_other_names_of_a_model_may_be_of_any_form(aliases: object) -> None:
+    assert list(served_models({"data": [{"id": "m", "aliases": aliases}, 3]})) == ["m"]
