@@ -95,9 +95,9 @@ EDITS = {
         "p_true_broadcast of line 1",
     ),
     "no probability": (
-        "UPDATE signal SET value = 7 WHERE name = 'p_true' AND kind = 'atom'",
+        "UPDATE signal SET value = 7 WHERE name = 'p_true' AND kind = 'generation'",
         "1.2",
-        "a value of p_true of atoms",
+        "a value of p_true of generations",
     ),
     "vector short": (
         f"UPDATE activation SET vector = x'0000' WHERE {VECTOR}",
