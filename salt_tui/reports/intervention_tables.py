@@ -255,7 +255,8 @@ def _contrast_table(task: TaskFindings, found: OutcomeFindings) -> TextTable:
                 number(contrast.difference_aic.value, 1),
             )
         )
-        _add(notes, contrast.reason or contrast.slope.interval.reason)
+        if (reason := contrast.reason or contrast.slope.interval.reason) is not None:
+            _add(notes, reason if contrast.reason else f"No interval and no p: {reason}.")
         if contrast.note is not None:
             _add(notes, f"{TREATMENT_NAMES[contrast.treatment]}: {contrast.note}")
     title = (

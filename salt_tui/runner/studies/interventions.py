@@ -151,6 +151,9 @@ def _announce(setting: StudySetting, jobs: Sequence[Job]) -> str:
         walked += sum(shared.values())
     text = f"{len(jobs):,} replays of {len(targets):,} targets in {len(shared)} answers"
     text += f", about {walked:,} tokens" + (f" and {chunks:,} in chunks" if chunks else "")
+    asked = dict.fromkeys(answer.problem.task for answer in setting.answers)
+    if none := [task for task in asked if task not in {job.name.task for job in branches}]:
+        text += f", none of {' or '.join(none)}"
     seconds = _seconds(setting, walked, chunks)
     return text if seconds is None else f"{text}; at the pace of the run {_in_words(seconds)}"
 

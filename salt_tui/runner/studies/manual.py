@@ -276,7 +276,10 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
             )
         )
     columns = ("branch", "answer", "edited_from", "edits", "target", "gold_before", "gold_after", "right")
-    note = "gold: the probability of the right atom at the target, before and after the edits."
+    note = (
+        "gold: the probability of the right atom at the target, before and after the edits. right: 1 where the model"
+        " then wrote it."
+    )
     return StudyResult(columns, tuple(rows), (note,))
 
 
