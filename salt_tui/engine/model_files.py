@@ -20,6 +20,7 @@ from salt_tui.visible_text import visible
 _EMBEDDINGS = frozenset({"gemma-embedding", "t5encoder", "llama-embed"})
 """Architectures of llama.cpp that make embeddings; those of the BERT family have its name in theirs."""
 
+_SHOWN_NAMES = 3
 _MOST_CONTEXT = 2**31 - 1  # llama.cpp's integer
 
 _SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<count>(?!00000)\d{5})\.gguf$")
@@ -77,7 +78,9 @@ def _in_package(name: str, package: str, pattern: str) -> Path:
         found = sorted(path for path in folder.glob(pattern) if path.is_file())
         firsts = [path for path in found if not (match := _SPLIT.search(path.name)) or int(match["number"]) == 1]
         if len(firsts) > 1:
-            names = ", ".join(visible(path.name) for path in firsts)
+            # Few enough that the line is not shortened in the middle of one.
+            names = ", ".join(visible(path.name, 80) for path in firsts[:_SHOWN_NAMES])
+            names += f" and {len(firsts) - _SHOWN_NAMES} more" if len(firsts) > _SHOWN_NAMES else ""
             raise ModelError(
                 f"model {name}: {visible(pattern)} matches several files of {package} ({names}); "
                 "name one in models.toml"
