@@ -27,6 +27,9 @@ SCORE_NAMES = ("confidence", "score", HEADLINE_FUNCTION)
 GROUP_NAMES = ("group", "generation")
 """Names of columns where the user gives no others, the first that there is; the last are those of exports."""
 
+MOST_ROWS = 50_000_000
+"""Of a table that is held in memory: 134 bytes a row, measured.  A compressed file of a megabyte may have more."""
+
 STATUS, ANSWER_STATUS = "status", "answer_status"
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -305,7 +308,13 @@ def read_scores(
     numeric = {name for name in (score, weight) if name is not None} | set(one_of)
     texts = {name for name in (correct, group) if name is not None} | set(optional)
     table = read_columns(
-        file, needed, [name for name in optional if name not in needed], one_of, texts=texts, numeric=numeric
+        file,
+        needed,
+        [name for name in optional if name not in needed],
+        one_of,
+        texts=texts,
+        numeric=numeric,
+        most_rows=MOST_ROWS,
     )
     chosen = _score_name(table, score)
     table, skipped = _without_skipped(table, chosen)
@@ -326,7 +335,13 @@ def read_scores_to_map(file: Path, score: str | None = None) -> ScoresToMap:
         UsageError: for a file that cannot be read, naming the line.
     """
     names = SCORE_NAMES if score is None else (score,)
-    table = read_columns(file, [] if score is None else names, one_of=names if score is None else (), numeric=names)
+    table = read_columns(
+        file,
+        [] if score is None else names,
+        one_of=names if score is None else (),
+        numeric=names,
+        most_rows=MOST_ROWS,
+    )
     name = _score_name(table, score)
     column = table.numeric[name]
     filled = np.flatnonzero(~np.isnan(column.values) | np.isin(np.arange(column.values.size), list(column.odd)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from salt_tui.cli import run_command_line
-from salt_tui.inputs import text_lines
+from salt_tui.inputs import score_tables, text_lines
 from salt_tui.inputs.score_tables import read_scores
 from salt_tui.usage_error import UsageError
 
@@ -118,6 +118,17 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monk
     file.write_bytes(gzip.compress(TABLE.encode() + b"0" * 10**7))
     with pytest.raises(UsageError, match=r"x\.csv\.gz:502: a line longer than 1,000 characters"):
         read_scores(file)
+
+
+@pytest.mark.parametrize(
+    "command", [["metrics", "{file}"], ["calibrate", "--map", "{map}", "--apply", "{file}"]], ids=["metrics", "apply"]
+)
+def test_more_rows_than_memory_holds_are_refused(command, tmp_path, monkeypatch, capsys):
+    (plain, _), saved = both(tmp_path, TABLE), tmp_path / "map.json"
+    assert run_command_line(["calibrate", "platt", "--fit", str(plain), "--save", str(saved)]) == 0
+    monkeypatch.setattr(score_tables, "MOST_ROWS", 400)
+    assert run_command_line([word.format(file=plain, map=saved) for word in command]) == 2
+    assert "plain:402: more than 400 rows; nothing after this one was read" in capsys.readouterr().err
 
 
 GROWTH = """
