@@ -41,7 +41,7 @@ def test_a_long_run_in_the_app_is_whole_and_its_report_right(answers: int, tmp_p
         assert (last[1] - first[1]) / (last[0] - first[0]) < BYTES_AN_ATOM
         assert last[2] < 1.05 * first[2], "the child holds no more at the end"
         # Of the process's own time, whatever else the machine does: a key waits as long.
-        assert measured["busy"]["0.999"] < 1.0
+        assert measured["busy"]["0.999"] < 0.5
     said = long_run.expected(answers)
     capsys.readouterr()
     assert run_command_line(["report", "1", "--db", str(database), "--draws", "0", "--format", "json"]) == 0
