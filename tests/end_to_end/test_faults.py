@@ -46,9 +46,10 @@ def test_a_holder_elsewhere_that_was_stopped_writes_nothing_more(
 ) -> None:
     if shutil.which("unshare") is None or subprocess.run([*ELSEWHERE[where], "true"], check=False).returncode:
         pytest.skip("namespaces cannot be made here")
-    slow = scripted_model("dna_translation", difficulty="easy", limit=6, seconds_per_step=0.05)
     whole = tmp_path / "whole.db"
-    assert run_command_line(["run", "-m", str(slow), *ASKED, "--db", str(whole), "--display", "none"]) == 0
+    fast = scripted_model("dna_translation", difficulty="easy", limit=6)
+    assert run_command_line(["run", "-m", str(fast), *ASKED, "--db", str(whole), "--display", "none"]) == 0
+    slow = scripted_model("dna_translation", difficulty="easy", limit=6, seconds_per_step=0.05)
     for number in range(times):
         database = tmp_path / f"{number}.db"
         words = ["run", "-m", str(slow), *ASKED, "--db", str(database), "--display", "none"]
