@@ -31,7 +31,7 @@ ScriptedModel = Callable[..., Path]
 MISTAKES = 0.3
 """Share of the pieces of an answer that a scripted model gets wrong."""
 
-QUICK_AREAS = ("exports", "measure", "reports", "scoring", "store", "tasks")
+QUICK_AREAS = ("measure", "scoring", "store", "tasks")
 """Folders of tests that are quick unless they say otherwise."""
 
 PROCESS_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn")

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -60,10 +61,7 @@ def test_a_holder_elsewhere_that_was_stopped_writes_nothing_more(
             assert run_command_line(resumed) == 2
             assert "is being computed" in capsys.readouterr().err
             program = _program(holder.pid)
-            signal_to(program, signal.SIGSTOP)
-            with sqlite3.connect(database, timeout=30) as connection:
-                connection.execute("UPDATE run SET lease_heartbeat = '2020-01-01T00:00:00.000+00:00'")
-            connection.close()
+            _stop_between_writes(program, database)
             assert run_command_line(resumed) == 0
             done = by_problem(database)
             signal_to(program, signal.SIGCONT)
@@ -76,6 +74,24 @@ def test_a_holder_elsewhere_that_was_stopped_writes_nothing_more(
         assert by_problem(database) == done == by_problem(whole)
         assert rows(database, "SELECT state FROM run") == [("finished",)]
         checked(database)
+
+
+def _stop_between_writes(program: int, database: Path) -> None:
+    """Stop a program and let its lease look old; one that is stopped inside a transaction would lock the file."""
+    end = time.monotonic() + 30
+    while True:
+        signal_to(program, signal.SIGSTOP)
+        connection = sqlite3.connect(database, timeout=0.2)
+        try:
+            with connection:
+                connection.execute("UPDATE run SET lease_heartbeat = '2020-01-01T00:00:00.000+00:00'")
+            return
+        except sqlite3.OperationalError:
+            assert time.monotonic() < end, "it was never stopped between two writes"
+            signal_to(program, signal.SIGCONT)
+            time.sleep(0.01)
+        finally:
+            connection.close()
 
 
 def _program(process: int) -> int:
