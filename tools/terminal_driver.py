@@ -149,7 +149,7 @@ class TerminalDriver:
         """The screen as one text."""
         return "\n".join(self.lines)
 
-    def wait_for(self, wanted: str | Callable[[str], bool], seconds: float = 10.0) -> float:
+    def wait_for(self, wanted: str | Callable[[str], bool], seconds: float = 30.0) -> float:
         """Read until a text stands on the screen, or a condition on it holds; return the seconds that took.
 
         Raises:
@@ -171,7 +171,7 @@ class TerminalDriver:
 
     # --- the end ------------------------------------------------------------------------------------------------
 
-    def wait_for_end(self, seconds: float = 10.0) -> int:
+    def wait_for_end(self, seconds: float = 30.0) -> int:
         """Read until the program ends and return its exit code."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < deadline:

@@ -65,12 +65,12 @@ def evaluate(
         terminal.wait_for("entropy", 30)
         look("answer", terminal)
         terminal.press("escape")
-        terminal.wait_for("AUROC", 10)
+        terminal.wait_for("AUROC", 30)
         terminal.press("q")
-        terminal.wait_for("Quit while a run computes?", 10)
+        terminal.wait_for("Quit while a run computes?", 30)
         terminal.press("y")
         look("stopped", terminal)
-        if terminal.wait_for_end(10) != 0:
+        if terminal.wait_for_end() != 0:
             raise AssertionError(terminal.text)
     with TerminalDriver(arguments, environment, folder=folder) as terminal:
         terminal.wait_for("Resume run 1", 60)
@@ -80,11 +80,11 @@ def evaluate(
         terminal.wait_for(_has_precision, 30)
         look("finished", terminal)
         terminal.press("e")
-        terminal.wait_for("Export run 1 to", 10)
+        terminal.wait_for("Export run 1 to", 30)
         terminal.press(*str(export), "enter")
         terminal.wait_for("run 1 is in", 30)
         terminal.press("?")
-        terminal.wait_for("escape back", 10)
+        terminal.wait_for("escape back", 30)
         for _ in range(PAGES_OF_HELP):
             if "asked: recall: right atoms" in terminal.text:
                 break
@@ -92,10 +92,10 @@ def evaluate(
             terminal.settle()
         look("help", terminal)
         terminal.press("escape", "3")
-        terminal.wait_for(lambda text: "1 run" in text and "Filter" in text, 10)
+        terminal.wait_for(lambda text: "1 run" in text and "Filter" in text, 30)
         look("runs", terminal)
         terminal.press("q")
-        if terminal.wait_for_end(10) != 0:
+        if terminal.wait_for_end() != 0:
             raise AssertionError(terminal.text)
 
 
@@ -111,11 +111,11 @@ def _choose(terminal: TerminalDriver, samples: int) -> None:
         steps = [*TASKS].index(name) - place
         terminal.press(*["down"] * steps, "space")
         place += steps
-    terminal.wait_for(f"[x] {TASKS_ASKED[-1]}", 10)
+    terminal.wait_for(f"[x] {TASKS_ASKED[-1]}", 30)
     terminal.press("tab", "enter")
-    terminal.wait_for("paper", 10)
+    terminal.wait_for("paper", 30)
     terminal.press("home", "enter")
-    terminal.wait_for(lambda text: "paper" not in text and "trivial" in text, 10)
+    terminal.wait_for(lambda text: "paper" not in text and "trivial" in text, 30)
     terminal.settle()
     terminal.press("tab")
     terminal.settle()

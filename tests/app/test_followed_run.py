@@ -91,7 +91,7 @@ def test_a_program_that_is_killed_leaves_a_run_to_resume(script: Callable[..., P
         app.post_message(OpenRun(1))
         await until(pilot, lambda: isinstance(app.screen, LiveScreen) and "another program" in screen_text(app))
         os.killpg(program.pid, signal.SIGKILL)
-        program.wait(10)
+        program.wait(60)
         await until(pilot, lambda: "interrupted, r resumes" in screen_text(app))
         session = shown(app)
         assert session is not None

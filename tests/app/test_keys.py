@@ -139,7 +139,7 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         await press(pilot, "live.granularity")
         await press(pilot, "live.task")
         assert session.state.map.task == "kronecker_product"
-        session.wait_for_measurement(5)
+        session.wait_for_measurement(30)
         await until(pilot, lambda: "kronecker_product" in screen_text(app).splitlines()[22])
         await press(pilot, "live.filter")
         await pilot.press(*"dna 2", "enter")

@@ -92,7 +92,7 @@ def test_numbers_under_an_ended_run_are_those_of_all_its_atoms_or_marked(tmp_pat
     session.pull()
     assert live_lines.metric_lines(session, 80) == (" right …  asked …  ECE …  AUROC …", " measuring … · 2 tasks")
     session.measure()
-    session.wait_for_measurement(5)
+    session.wait_for_measurement(30)
     assert "n 2 in 1 answer · " in live_lines.metric_lines(session, 80)[1]
     assert live_lines.metric_lines(session, 80)[1].endswith(" · 1 of 2 tasks")
     run.mailbox.extend(answer_events(2, 0, ["·×·"], task="code"))
@@ -103,7 +103,7 @@ def test_numbers_under_an_ended_run_are_those_of_all_its_atoms_or_marked(tmp_pat
     session.pull()
     assert live_lines.metric_lines(session, 80)[1].startswith(" measuring … · n 2 in 1 answer · ")
     session.measure()
-    session.wait_for_measurement(5)
+    session.wait_for_measurement(30)
     assert live_lines.metric_lines(session, 80)[1] == " n 5 in 2 answers · AUROC inside answers ↑ .75 (2/2) · 2 tasks"
     session.next_task()
     assert live_lines.metric_lines(session, 80) == (" right …  asked …  ECE …  AUROC …", " measuring … · maze")
@@ -123,7 +123,7 @@ def test_no_number_is_shown_of_a_part_of_a_stored_run(stored: Path) -> None:
     assert {first for first, _ in seen} == {" right …  asked …  ECE …  AUROC …"}
     assert session.measured is None
     session.measure()
-    session.wait_for_measurement(5)
+    session.wait_for_measurement(30)
     assert session.waiting_for == ""
     assert "in 8 answers" in live_lines.metric_lines(session, 80)[1]
 
@@ -143,7 +143,7 @@ def test_a_mean_says_of_how_many_tasks_it_is(tmp_path: Path) -> None:
     )  # fmt: skip
     session.pull()
     session.measure()
-    session.wait_for_measurement(5)
+    session.wait_for_measurement(30)
     first, second = live_lines.metric_lines(session, 80)
     assert first.startswith(" right ↑ .75  asked ↑ .75  ECE ↓ ")
     assert first.endswith("AUROC ↑ 1.00 of 1 task")
@@ -160,7 +160,7 @@ def test_numbers_that_cannot_be_measured_are_said_once(stored: Path, monkeypatch
     while session.reading and time.monotonic() < deadline:
         session.pull()
     session.measure()
-    session.wait_for_measurement(5)
+    session.wait_for_measurement(30)
     said = [message for _ in range(3) for message in session.pull().messages if "measured" in message]
     assert said == ["the numbers could not be measured: ValueError: no such column"]
 

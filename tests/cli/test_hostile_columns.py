@@ -14,6 +14,7 @@ from salt_tui.cli import run_command_line
 from salt_tui.store.schema import TABLES
 from tests.cli.every_command import MAKE_A_FILE, READING, WRITING, command_lines, commands_with_a_database
 from tests.conftest import ScriptedModel
+from tests.examples import examples
 
 pytestmark = pytest.mark.process
 
@@ -135,7 +136,7 @@ CHECK = ["db", "check", "{folder}/y.db"]
 
 @given(st.sampled_from(CASES), st.sampled_from([*COMMANDS, CHECK]))
 @settings(
-    max_examples=40,
+    max_examples=examples(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
     phases=[Phase.generate],

@@ -20,7 +20,7 @@ from salt_tui.store.queries import open_queries
 from salt_tui.store.records import ActivationRecord, StudyRecord
 from salt_tui.store.store import open_store
 from scoring.probe_estimators import ForestSettings
-from scoring.probes import PROBE_METRICS
+from scoring.probes import PROBE_METRICS, sample_complexity
 from tests.stored_runs import EIGHT_TASKS, store_run
 
 FEW = ForestSettings(trees=8)
@@ -69,6 +69,8 @@ def _few_trees() -> Iterator[None]:
     quick = functools.partial(report_probes, settings=FEW, search=FEW)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("salt_tui.commands.probe.report_probes", quick)
+        few = functools.partial(sample_complexity, draws=3)
+        patch.setattr("salt_tui.measure.probes.sample_complexity", few)
         yield
 
 

@@ -122,7 +122,7 @@ def start_command(command: list[str], database: Path) -> subprocess.Popen[bytes]
 def test_kill_9_then_resume_gives_every_problem_once_with_equal_numbers(
     scripted_model: ScriptedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = scripted_model(*TASKS.split(","), seconds_per_step=0.01)
+    model = scripted_model(*TASKS.split(","), seconds_per_step=0.03)
     run_command_line(arguments(model, tmp_path / "whole.db", "--json"))
     whole = json.loads(capsys.readouterr().out)
     database = tmp_path / "killed.db"
@@ -148,7 +148,7 @@ def test_a_signal_ends_in_order_and_names_the_resume_command(
     database = tmp_path / "x.db"
     process = start(scripted_model(*TASKS.split(","), seconds_per_step=0.05), database)
     process.send_signal(number)
-    output, talk = process.communicate(timeout=10)
+    output, talk = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"salt-tui resume 1" in talk
     assert b"Traceback" not in talk

@@ -395,7 +395,7 @@ def test_a_cancel_takes_effect_at_once(parts: list[bytes | float]) -> None:
         begun = time.monotonic()
         backend.interrupt(None)
         backend.cancel(None, outlet)
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 15, "the server would have gone on after 30 s"
         assert sorted(ended.key for ended in outlet.of_kind(SequenceEnded)) == [1, 2, 3, 4, 5, 6]
         assert {ended.stop_reason for ended in outlet.of_kind(SequenceEnded)} == {"cancelled"}
         seen = len(outlet.events)

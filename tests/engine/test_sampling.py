@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from salt_tui.engine.requests import Sampling
 from salt_tui.engine.sampling import Sampler, choose
+from tests.examples import examples
 
 pytestmark = pytest.mark.quick
 
@@ -37,7 +38,7 @@ def plain(logits: list[float], sampling: Sampling, draw: float) -> int:
     raise AssertionError("the draw lies beyond the sum")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     logits=st.lists(st.integers(-60, 60).map(lambda n: n / 2) | st.just(-math.inf), min_size=1, max_size=60).filter(
         lambda values: max(values) > -math.inf

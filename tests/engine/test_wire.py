@@ -27,6 +27,7 @@ from salt_tui.engine.model_info import Build, Capabilities, ContextInfo, Device,
 from salt_tui.engine.options import ContextOptions, LoadOptions
 from salt_tui.engine.remote_server import Server
 from salt_tui.engine.requests import Aside, ChatTurn, Choice, Forced, Free, Generate, Readout, Sampling, Spelled
+from tests.examples import examples
 
 pytestmark = pytest.mark.quick
 
@@ -135,7 +136,7 @@ TOKENS = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(steps=st.lists(st.lists(TOKENS, max_size=4), max_size=4), cuts=st.lists(st.integers(1, 300)))
 def test_token_steps_survive_any_cut(steps: list[list[Token]], cuts: list[int]) -> None:
     data = b"".join(wire.to_bytes(wire.TokenStep(tuple(tokens))) for tokens in steps)

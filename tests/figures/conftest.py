@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 import salt_tui.figures.measured
-import scoring.probes
+import salt_tui.measure.probes
 from salt_tui.figures.measured import FigureOptions, Measured
 from salt_tui.measure.probes import report_probes
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import GenerationEnd, GenerationStart, InterventionRecord, StudyRecord
 from salt_tui.store.store import open_store
 from scoring.probe_estimators import ForestSettings
+from scoring.probes import sample_complexity
 from tests.cli.test_probe import add_activations
 from tests.scoring.simulated_interventions import simulated_rows
 from tests.stored_runs import store_run
@@ -79,4 +80,4 @@ def _few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     few = ForestSettings(trees=4)
     quick = functools.partial(report_probes, settings=few, search=few)
     monkeypatch.setattr(salt_tui.figures.measured, "report_probes", quick)
-    monkeypatch.setattr(scoring.probes, "SAMPLE_DRAWS", 2)
+    monkeypatch.setattr(salt_tui.measure.probes, "sample_complexity", functools.partial(sample_complexity, draws=2))

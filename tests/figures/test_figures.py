@@ -25,7 +25,7 @@ from salt_tui.store.queries import open_queries
 from salt_tui.usage_error import UsageError
 from tests.stored_runs import store_run
 
-pytestmark = pytest.mark.quick
+pytestmark = [pytest.mark.quick, pytest.mark.slow]
 
 DRAWS = 20
 FEW = FigureOptions(draws=DRAWS)

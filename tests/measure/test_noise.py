@@ -11,6 +11,8 @@ import pytest
 
 from tests.measure.noise import drawn_run, findings_of, names_a_best
 
+pytestmark = pytest.mark.slow
+
 
 def sole_winners(reports: int, answers: int, draws: int) -> int:
     """Count the reports on noise that name one best function, or one best kind of unit."""

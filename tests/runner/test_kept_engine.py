@@ -74,7 +74,7 @@ def edit(keeper: EngineKeeper, database: Path, **options: str) -> RunEnded:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -140,14 +140,14 @@ def test_an_engine_goes_when_its_memory_is_needed_or_everybody_has_left(
     keeper.make_room()
     assert keeper.is_free
     assert is_gone(engines[0])
-    assert run.join(1)
+    assert run.join(60)
     assert isinstance(run.mailbox[-1], RunEnded)
     assert run.mailbox[-1].state == "interrupted"
     # Stopped by hand the engine stays, and what was broken off leaves nothing behind.
     run = begin(keeper, database, set="1=CCC")
     until(lambda: any(isinstance(event, TextWritten) for event in tuple(run.mailbox)))
     run.stop()
-    assert run.join(10)
+    assert run.join(60)
     assert edit(keeper, database, set="2=TTT").state == "finished"
     assert len(engines) == 2
     with sqlite3.connect(database) as connection:

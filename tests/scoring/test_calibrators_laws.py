@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from scoring.calibrators import CALIBRATORS
 from scoring.calibrators_fitted import Fitted
+from tests.examples import examples
 
 TWO_VALUES = [0.25, 0.75, 0.25, 0.75, 0.25, 0.75]
 DEGENERATE = {
@@ -37,7 +38,7 @@ RISES_BY_ITS_SLOPE = {"platt", "beta", "temperature", "z_sigmoid"}
 
 training = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40)
 wide_training = st.lists(st.tuples(st.floats(-1e12, 1e12), st.booleans()), min_size=1, max_size=40)
-fast = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+fast = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def fitted_on(name, rows, **options):

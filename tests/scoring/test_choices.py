@@ -26,6 +26,7 @@ from scoring.metrics import METRICS
 from scoring.proper_scores import brier_score
 from scoring.scored_units import ScoredUnits
 from scoring.value import NO_UNITS, TOO_FEW_GENERATIONS, Value
+from tests.examples import examples
 
 pytestmark = pytest.mark.quick
 
@@ -80,7 +81,7 @@ def of_weights(rows: tuple[list[list[float]], list[int]]) -> ChoiceTable:
     return ChoiceTable.of(weights / weights.sum(axis=1, keepdims=True), rows[1])
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(ROWS)
 def test_the_temperature_has_the_least_loss(rows: tuple[list[list[float]], list[int]]) -> None:
     table = of_weights(rows)
@@ -93,7 +94,7 @@ def test_the_temperature_has_the_least_loss(rows: tuple[list[list[float]], list[
     assert loss(math.log(temperature)) <= float(other.fun) + 1e-9
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(ROWS, st.floats(0.05, 20.0))
 def test_scaling_keeps_sums_and_order_and_every_metric_in_its_range(
     rows: tuple[list[list[float]], list[int]], temperature: float
@@ -106,7 +107,7 @@ def test_scaling_keeps_sums_and_order_and_every_metric_in_its_range(
         assert 0.0 <= (metric.function(scaled).value or 0.0) <= metric.maximum
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), min_size=1, max_size=20))
 def test_two_letters_are_twice_the_score_of_one(rows: list[tuple[float, bool]]) -> None:
     first = np.array([p for p, _ in rows])

@@ -20,6 +20,7 @@ from scoring.interventions import (
 from scoring.interventions_basis import COINCIDENT_KNOTS, FEW_DOSES, dose_basis
 from scoring.interventions_contrasts import contrast, contrasts
 from scoring.interventions_length import ALL_CONSTANT, ONE_LENGTH, length_response, length_responses
+from tests.examples import examples
 from tests.scoring.simulated_interventions import EDITS, LENGTH, simulated_rows
 
 pytestmark = pytest.mark.slow
@@ -72,7 +73,7 @@ def table():
     return InterventionTable.from_rows(simulated_rows(5, problems=12, models=2), "outcome")
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.integers(-20, 20), min_size=12, max_size=60))
 def test_basis_is_patsys(doses):
     import patsy

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scoring.metrics import METRICS, Metric
 from scoring.scored_units import ScoredUnits
 from scoring.value import NOT_A_PROBABILITY, Value
+from tests.examples import examples
 from tests.scoring.measured import evaluate_metrics
 
 Rows = list[tuple[float, bool, int]]
@@ -54,7 +55,7 @@ def test_an_entry_is_complete(metric: Metric) -> None:
 
 
 @every_metric
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(table=rows)
 def test_values_stay_in_range(metric: Metric, table: Rows) -> None:
     """A value lies in the range that the registry states, or is undefined with a reason."""
@@ -66,7 +67,7 @@ def test_values_stay_in_range(metric: Metric, table: Rows) -> None:
 
 
 @every_metric
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(table=rows, data=st.data())
 def test_the_order_of_rows_does_not_matter(metric: Metric, table: Rows, data: st.DataObject) -> None:
     """Any permutation gives the same value, also with ties."""
@@ -74,7 +75,7 @@ def test_the_order_of_rows_does_not_matter(metric: Metric, table: Rows, data: st
 
 
 @every_metric
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(table=rows)
 def test_doubling_every_row_changes_nothing(metric: Metric, table: Rows) -> None:
     """Every metric is a mean or a share; a doubled row is a tie that must not count as information.
@@ -89,7 +90,7 @@ def test_doubling_every_row_changes_nothing(metric: Metric, table: Rows) -> None
 
 
 @pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.ranks_only], ids=lambda m: m.name)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(table=rows)
 def test_a_strictly_rising_map_leaves_ranking_alone(metric: Metric, table: Rows) -> None:
     """Only the order of confidences counts, and they need not be probabilities."""
@@ -99,7 +100,7 @@ def test_a_strictly_rising_map_leaves_ranking_alone(metric: Metric, table: Rows)
 
 
 @pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.rewards_approach], ids=lambda m: m.name)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(table=rows, index=st.integers(0, 29), share=st.floats(0.0, 1.0))
 def test_a_worse_confidence_never_scores_better(metric: Metric, table: Rows, index: int, share: float) -> None:
     """Moving one confidence away from its outcome never makes the value better."""
@@ -114,7 +115,7 @@ def test_a_worse_confidence_never_scores_better(metric: Metric, table: Rows, ind
 @pytest.mark.parametrize(
     "metric", [m for m in METRICS.values() if m.higher_is_better is not None], ids=lambda m: m.name
 )
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(table=rows)
 def test_nothing_beats_the_oracle(metric: Metric, table: Rows) -> None:
     """Confidence 1 for right and 0 for wrong units is as good as it gets; the inverse never wins."""
@@ -125,7 +126,7 @@ def test_nothing_beats_the_oracle(metric: Metric, table: Rows) -> None:
     assert not _worse(metric, _value(metric, perfect), than=_value(metric, inverted))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(table=rows)
 def test_prr_is_twice_auroc_minus_one(table: Rows) -> None:
     """Exactly, ties included, although the two are computed from different curves."""
@@ -136,7 +137,7 @@ def test_prr_is_twice_auroc_minus_one(table: Rows) -> None:
         assert prr.value == pytest.approx(2.0 * auroc.value - 1.0, abs=1e-12)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(table=rows)
 def test_the_brier_decomposition_is_exact(table: Rows) -> None:
     """Reliability − resolution + uncertainty + remainder is the Brier score."""
@@ -147,7 +148,7 @@ def test_the_brier_decomposition_is_exact(table: Rows) -> None:
     assert reliability - resolution + uncertainty + remainder == pytest.approx(brier, abs=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(table=rows)
 def test_scores_that_are_no_probabilities_keep_their_ranking_metrics(table: Rows) -> None:
     """Without the claim of being probabilities, the others are undefined with that reason."""

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from salt_tui.store import migrations
 from salt_tui.store.queries import open_queries
 from salt_tui.store.store import StoreError, open_store
+from tests.examples import examples
 from tests.store.conftest import make_model, make_problem, make_run
 from tests.store.test_migrations import add_tags_beside_views
+
+pytestmark = pytest.mark.slow
 
 CLAIMS_THE_SECOND = "INSERT INTO schema_version VALUES (2, 'add_tags_beside_views', 'now', NULL)"
 STATES = (
@@ -105,7 +108,10 @@ def opened(path: Path, opener) -> str | None:
     return why
 
 
-FAMILIAR = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+FAMILIAR = settings(
+    max_examples=examples(40),  # each writes and reads whole files
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 @given(st.lists(st.sampled_from(STATES), min_size=1, max_size=3), st.sampled_from([open_store, open_queries]))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.answer import AnswerParser, AnswerUnit, ParsedAnswer, parse_answer, split_reference
 from tasks.registry import TASKS
+from tests.examples import examples
 
 DNA = TASKS["dna_translation"]
 LOGIC = TASKS["first_order_logic"]
@@ -97,7 +98,7 @@ def test_every_cut_point_gives_the_units_of_the_whole_text(reply: bytes, cut: bo
     assert by_kind(parse_answer(DNA, reply, cut=cut, thinking_open=thinking_open)) == by_kind(whole)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(reply=replies, cuts=st.lists(st.integers(0, 80), max_size=8), cut=st.booleans(), thinking_open=st.booleans())
 def test_streaming_equals_whole_text(reply: bytes, cuts: list[int], cut: bool, thinking_open: bool) -> None:
     inside = [point for point in cuts if point <= len(reply)]
@@ -106,7 +107,7 @@ def test_streaming_equals_whole_text(reply: bytes, cuts: list[int], cut: bool, t
     assert (streamed.extraction, by_kind(streamed), revision) == (whole.extraction, by_kind(whole), whole_revision)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(reply=replies)
 @example(reply=b"****A****</think>")
 @example(reply=b"****A****<think>****B****")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.maze import Maze
 from tasks.task import DIFFICULTIES, IntegerRange, Problem, ProblemTextError
+from tests.examples import examples
 from tests.tasks import drawing
 from tests.tasks.drawing import PROBLEMS
 
@@ -78,7 +79,7 @@ def test_exactly_one_shortest_path_leads_to_the_goal(level: str) -> None:
         assert columns.low <= len(grid[0]) <= columns.high
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 2**32), st.integers(2, 7), st.integers(2, 7), st.integers(0, 30))
 def test_any_size_gives_a_problem(seed: int, rows: int, columns: int, openings: int) -> None:
     sizes = {"rows": rows, "columns": columns, "openings": openings}
