@@ -6,18 +6,30 @@ from math import isinf
 
 UNDEFINED = "–"
 INFINITE = "∞"
+MINUS = "−"
+"""Before every negative number that people read; files for programs have the hyphen."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number without its leading zero: ``.753``, ``-.120``, ``1.000``, ``∞``; a dash for None."""
+    """Return a number without its leading zero: ``.753``, ``−.120``, ``1.000``, ``∞``; a dash for None."""
     if value is None:
         return UNDEFINED
     if isinf(value):
-        return INFINITE if value > 0 else f"-{INFINITE}"
-    text = f"{value:.{digits}f}"
-    if float(text) == 0.0:
-        text = text.removeprefix("-")  # what rounds to zero has no sign
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+        return INFINITE if value > 0 else f"{MINUS}{INFINITE}"
+    text = f"{abs(value):.{digits}f}"
+    sign = MINUS if value < 0.0 and float(text) else ""  # what rounds to zero has no sign
+    return sign + (text[1:] if text.startswith("0.") else text)
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """Return a difference with its sign: ``+.031``, ``−.120``; none where it rounds to zero."""
+    text = number(value, digits)
+    return f"+{text}" if value is not None and value > 0.0 and float(f"{value:.{digits}f}") else text
+
+
+def significant(value: float, digits: int) -> str:
+    """Return a number with so many significant digits: ``−1.204``."""
+    return f"{value:.{digits}g}".replace("-", MINUS)
 
 
 def percent(share: float | None) -> str:

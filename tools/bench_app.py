@@ -1,10 +1,11 @@
-"""Time the app beside what it promises: `python -m tools.bench_app`, under four minutes on two idle cores.
+"""Time the app beside what it promises: `python -m tools.bench_app`, under eight minutes on two idle cores.
 
-On a pseudo-terminal of its own, from outside: first paint, ``--help``, opening a database of 1,000,000 atoms, the time
-from a key to the screen while the bundled model decodes on all cores, and tokens per second with the app open beside
-``--display none`` in turns.  From inside, where a terminal would only add noise: what a key costs the screen's thread
-at 1,000,000 atoms, and how late the event loop is during a run.  Everything lies in a temporary folder.  A part that
-does not come to its end says so in one line, and the next part begins.
+On a pseudo-terminal of its own, from outside: first paint, ``--help``, opening a database of 1,000,000 atoms, the
+time from a key to the screen while the bundled model decodes on all cores, from each selector of Reliability and
+Compare to the screen, and tokens per second with the app open beside ``--display none`` in turns. From inside, where
+a terminal would only add noise: what a key costs the screen's thread at 1,000,000 atoms, and how late the event loop
+is during a run. Everything lies in a temporary folder. A part that does not come to its end says so in one line, and
+the next part begins.
 """
 
 from __future__ import annotations
@@ -50,8 +51,22 @@ ANSWER_VARIANTS = 20
 LARGE, MIDDLE = 1_000_000, 100_000
 TASKS = ("maze", "code", "dna_translation", "arc_grid")
 PROGRAM = ["-m", "salt_tui"]
-MAP_KEYS = ("right", "down", "w", "c", "f", "g")
-PARTS = ("start", "open", "inside", "keys", "late", "pace")
+MAP_KEYS = ("right", "down", "w", "c", "f", "g", "t", "]")
+PARTS = ("start", "open", "inside", "keys", "selectors", "late", "pace")
+TITLE, VIEW = slice(1, 2), slice(11, 23)
+"""Rows of Reliability: what is chosen, and what is drawn of it."""
+
+SELECTORS = {
+    "f, F: signal": (("f", "F"), TITLE),
+    "m, M: map": (("m", "M"), TITLE),
+    "g: unit": (("g",), TITLE),
+    "t, T: task": (("t", "T"), TITLE),
+    "., ,: part of a slice": ((".", ","), TITLE),
+    "b: bins": (("b",), VIEW),
+    "k: what is drawn": (("k",), VIEW),
+    "left, right: threshold": (("right", "left"), VIEW),
+}
+"""What they choose, with the keys there and back, and the rows in which the choice is seen."""
 PACES = {
     "smollm2": ("--tasks", "kronecker_product", "--difficulty", "easy", "--limit", "12", "-np", "4", "-n", "64"),
     "nano": ("--tasks", "kronecker_product,dna_translation", "--difficulty", "easy", "--limit", "100", "-np", "16"),
@@ -221,6 +236,67 @@ class Outside:
             terminal.press("ctrl+c")
             terminal.wait_for_end(20)
 
+    def selectors(self, rounds: int) -> None:
+        """From each selector of Reliability and Compare to the screen: at first, and when all of it is known."""
+        database = self.folder / "selectors.db"
+        for _ in range(2):
+            store_large_run(database, MIDDLE)
+        random, every = Random(11), {False: list[float](), True: list[float]()}
+        for name, (keys, rows) in SELECTORS.items():
+            with TerminalDriver([*PROGRAM, "--db", str(database)], self.environment) as terminal:
+                self._open_reliability(terminal)
+                if "slice" in name:
+                    terminal.press("s")
+                    terminal.wait_for("Slice by", 10)
+                    terminal.press("down", "enter")
+                    terminal.wait_for(lambda text: "0.0–0.1" in text.split("\n")[1], 30)
+                    terminal.settle()
+                times: dict[bool, list[float]] = {False: [], True: []}
+                for number in range(rounds):
+                    if number == 1:
+                        terminal.wait_for(
+                            lambda text: "Promise" in text and "…" not in "".join(text.split("\n")[3:11]), 240
+                        )
+                    for key in keys * 5:
+                        times[number > 0].append(_until(terminal, key, _changed(terminal, rows=rows)))
+                        _rest(terminal, random)
+                for known, values in times.items():
+                    every[known] += values
+                    show(f"    {name}{', everything measured' if known else ', just opened'}", "ms", "< 100", values)
+                terminal.press("ctrl+c")
+                terminal.wait_for_end(20)
+        show("Reliability, 100,000 atoms: selector to screen, just opened", "ms", "< 100", every[False])
+        show("the same, everything measured", "ms", "< 100", every[True])
+        self._compare_keys(database, rounds)
+
+    def _open_reliability(self, terminal: TerminalDriver) -> None:
+        terminal.wait_for("2 runs in", 20)
+        terminal.settle()
+        terminal.press("3")
+        terminal.wait_for("finished", 20)
+        terminal.press("enter")
+        terminal.wait_for(f"── {TASKS[0]} ──", 20)
+        terminal.press("4")
+        terminal.wait_for("wrong", 30)
+
+    def _compare_keys(self, database: Path, rounds: int) -> None:
+        """The same of Compare, on two runs of `MIDDLE` atoms."""
+        random, times = Random(13), list[float]()
+        with TerminalDriver([*PROGRAM, "--db", str(database)], self.environment) as terminal:
+            terminal.wait_for("2 runs in", 20)
+            terminal.settle()
+            terminal.press("3")
+            terminal.wait_for("finished", 20)
+            terminal.press(" ", " ", "c")
+            terminal.wait_for("problems in both", 60)
+            for _ in range(rounds * 5):
+                for key in ("m", "f", "t"):
+                    times.append(_until(terminal, key, _changed(terminal)))
+                    _rest(terminal, random)
+            terminal.press("ctrl+c")
+            terminal.wait_for_end(20)
+        show("Compare, 100,000 atoms each: m, f and t to screen", "ms", "< 100", times)
+
     def pace(self, model: str, run: Sequence[str], rounds: int) -> None:
         """Tokens per second with the app open, as a share of ``--display none``, the same tokens in turns."""
         shares, rates = [], []
@@ -283,10 +359,10 @@ def _until(terminal: TerminalDriver, key: str, wanted: str | Callable[[str], boo
     return 1e3 * (terminal.arrived - begun)
 
 
-def _changed(terminal: TerminalDriver, line: str = "") -> Callable[[str], bool]:
-    """Return whether the lines that hold a text are others than they are now."""
-    before = [shown for shown in terminal.lines if line in shown]
-    return lambda text: [shown for shown in text.split("\n") if line in shown] != before
+def _changed(terminal: TerminalDriver, line: str = "", rows: slice = slice(None)) -> Callable[[str], bool]:
+    """Return whether the lines of some rows that hold a text are others than they are now."""
+    before = [shown for shown in terminal.lines[rows] if line in shown]
+    return lambda text: [shown for shown in text.split("\n")[rows] if line in shown] != before
 
 
 def _rest(terminal: TerminalDriver, random: Random) -> None:
@@ -401,6 +477,8 @@ def measure_part(part: str, outside: Outside, rounds: int) -> None:
             inside(outside.large, lambda app, pilot: keys_inside(app, pilot, rounds))
         case "keys":
             outside.keys_during_a_run(rounds * 4)
+        case "selectors":
+            outside.selectors(rounds)
         case "late":
             request = RunRequest("smollm2", TASKS, "easy", 20, 1, engine=EngineOptions(width=4))
             inside(outside.folder / "late.db", lateness_inside, request)

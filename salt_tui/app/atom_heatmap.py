@@ -22,6 +22,7 @@ from salt_tui.app.answer_words import score
 from salt_tui.app.atom_map import AtomMap
 from salt_tui.app.map_rows import MapRow, Place, RowPart
 from salt_tui.app.maze_drawing import MazePlace
+from salt_tui.app.messages import Say
 from salt_tui.app.problem_picture import draw_place
 from salt_tui.app.row_flow import CURSOR_ROW, GOES_ON, LINE_END
 from salt_tui.app.tile_bands import NUMBER
@@ -109,6 +110,16 @@ class AtomHeatmap(ScrollView, can_focus=True):
         self._look = look
         self._segments.clear()
         self.refresh()
+
+    @property
+    def has_units(self) -> bool:
+        """Whether there is a unit."""
+        return any(len(answer.units[self.map.kind]) for answer in self.map.answers)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is an answer of which anything can be seen."""
+        return any(answer.tokens or answer.status not in {"waiting", "open"} for answer in self.map.answers)
 
     @property
     def cursor(self) -> Place | None:
@@ -388,8 +399,10 @@ class AtomHeatmap(ScrollView, can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Grey out what needs an answer while there is none."""
-        needs = action in {"move", "rows", "page", "first", "follow", "wrong", "surest_wrong", "answer", "task", "open"}
-        return None if needs and not self.map.answers else True
+        if action in {"wrong", "surest_wrong"}:
+            return True if self.has_units else None
+        needs = action in {"move", "rows", "page", "first", "follow", "answer", "task", "open"}
+        return None if needs and not self.has_begun else True
 
     def action_move(self, step: int) -> None:
         """Go to the unit beside the cursor."""
@@ -435,7 +448,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         """Go to the next or previous unit that is not correct; the first one where nobody has chosen a unit."""
         found = self.map.next_not_right(None if self.following and step > 0 else self.cursor, step)
         if found is None:
-            self.app.notify(f"no other {self.map.kind} on that side that is not right", markup=False, timeout=2)
+            self.post_message(Say(f"no other {self.map.kind} on that side that is not right"))
         self.go_to(found)
 
     def action_surest_wrong(self, step: int) -> None:
@@ -443,7 +456,7 @@ class AtomHeatmap(ScrollView, can_focus=True):
         places = self.map.surest_wrong()
         if not places:
             where = f" in {visible(self.map.task, 24)}" if self.map.task else ""
-            self.app.notify(f"no wrong or redundant {self.map.kind} with a confidence{where}", markup=False, timeout=2)
+            self.post_message(Say(f"no wrong or redundant {self.map.kind} with a confidence{where}"))
             return
         cursor = self.cursor
         walking = self.surest_rank is not None and cursor in places

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from salt_tui.app.right_tokens import Parting
 from salt_tui.app.shade_scale import shade_scale
 from salt_tui.app.text_rows import fit
+from salt_tui.number_text import significant
 from salt_tui.visible_text import visible
 from scoring.signals import confidence_entry
 
@@ -98,7 +99,7 @@ def _wrong(said: str, right: str, parting: Parting | None) -> str:
 def confidence_text(value: float) -> str:
     """Return a number with as many digits as tell it from 1: .9997 is not 1."""
     if not 0.0 <= value <= 1.0:
-        return f"{value:.6g}" if 1.0 < value < 1.001 else f"{value:.4g}"
+        return significant(value, 6 if 1.0 < value < 1.001 else 4)
     if value in {0.0, 1.0}:
         return f"{value:.0f}"
     if value > 0.9999:

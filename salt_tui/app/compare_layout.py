@@ -63,6 +63,7 @@ class CompareLayout:
 
     def __init__(self, pairs: Sequence[AnswerPair], width: int) -> None:
         self.pairs = pairs
+        self.width = width
         self.rows: list[PairRow] = []
         self._heads: list[int] = []
         self._flips = [np.flatnonzero(pair.gained | pair.lost).tolist() for pair in pairs]

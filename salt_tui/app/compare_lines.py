@@ -15,7 +15,7 @@ from salt_tui.app.runs_state import is_same_file
 from salt_tui.app.text_rows import broken, fit
 from salt_tui.measure.answer_pairs import AnswerPair
 from salt_tui.measure.two_runs import ReadRun, RunPair
-from salt_tui.number_text import UNDEFINED, number
+from salt_tui.number_text import UNDEFINED, number, signed
 from salt_tui.reports.text_tables import interval_text
 from salt_tui.visible_text import visible
 from scoring.paired_runs import CONFIDENCE_METRICS, PairedDifference, PairedMetric
@@ -150,16 +150,10 @@ def _verdict_columns(word: str, needed: str, p: str) -> str:
 
 
 def _row(name: str, names: int, found: PairedDifference, counted: bool, width: int, verdict: str) -> str:
-    change = f"{signed(found.difference.value)} {interval_text(found.interval, DIGITS)}".rstrip()
+    change = f"{signed(found.difference.value, DIGITS)} {interval_text(found.interval, DIGITS)}".rstrip()
     values = (number(found.first.value, DIGITS), number(found.second.value, DIGITS))
     start = _columns(name, names, (str(found.problems) if counted else None, *values, change))
     return fit(f"{start}{verdict}".rstrip(), width)
-
-
-def signed(value: float | None) -> str:
-    """Return a difference with its sign; none where it rounds to zero."""
-    text = number(value, DIGITS)
-    return f"+{text}" if value is not None and float(f"{value:.{DIGITS}f}") > 0.0 else text
 
 
 def _p(metric: PairedMetric) -> str:

@@ -40,6 +40,7 @@ class CompareScreen(FramedScreen):
     NAME = "compare"
     WIDGETS = (CompareView,)
     AUTO_FOCUS = "#pairs"
+    GROWING = frozenset({"compare-head", "compare-table"})
     HELP = "Two runs on the problems that both answered: what differs, how sure that is, and which atoms flipped."
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -130,13 +131,13 @@ class CompareScreen(FramedScreen):
 
     def _take_pair(self, state: CompareState, pair: RunPair) -> None:
         if state is self._state:
-            state.take_pair(pair, self.size.width)
+            state.take_pair(pair)
             self.view.show(state, self.desk.look)
             self._draw()
 
     def _take_metric(self, state: CompareState, function: str, metric: PairedMetric) -> None:
-        if state is self._state and state.function == function:
-            state.metrics[metric.name] = metric
+        state.take_metric(function, metric)
+        if state is self._state:
             self._draw()
 
     def _take_failure(self, line: str) -> None:
@@ -164,10 +165,10 @@ class CompareScreen(FramedScreen):
             return
         width = self.size.width
         if state is None:
-            self.query_one("#compare-head", Static).update(broken_lines(NO_RUNS, max(1, width - 1)))
+            self.set_text("compare-head", broken_lines(NO_RUNS, max(1, width - 1)))
             return
         head = compare_lines.head_lines(state, self.desk.database, width)
-        self.query_one("#compare-head", Static).update("\n".join(head))
+        self.set_text("compare-head", "\n".join(head))
         table: list[tuple[str, str | None]] = []
         if state.pair is not None or state.problem is not None:
             table = compare_lines.table_lines(state, max(3, self.size.height - BESIDE_TABLE), width)
@@ -175,8 +176,8 @@ class CompareScreen(FramedScreen):
         words = Text("\n".join(line for line, _ in table))
         if table and state.problem is None:
             words.stylize("bold", 0, len(table[0][0]))
-        self.query_one("#compare-table", TaskLines).update(words)
-        self.query_one("#compare-flips", Static).update(compare_lines.flips_line(state, width))
+        self.set_text("compare-table", words)
+        self.set_text("compare-flips", compare_lines.flips_line(state, width))
         self._draw_sentence()
 
     def _draw_sentence(self) -> None:
@@ -187,7 +188,7 @@ class CompareScreen(FramedScreen):
             words = compare_lines.sentence(state)
         except StoreError as error:
             words = str(error)
-        self.query_one("#compare-sentence", Static).update(broken(words, max(1, self.size.width - 2), 2))
+        self.set_text("compare-sentence", broken(words, self.text_width, 2))
         self.refresh_bindings()
 
     def on_compare_view_moved(self) -> None:
@@ -239,7 +240,8 @@ class CompareScreen(FramedScreen):
         if state is not None and state.pair is not None and state.next_function():
             self.view.show(state, self.desk.look)
             self._draw()
-            self._worker = self.measure(state, state.pair)
+            if state.compared is None:
+                self._worker = self.measure(state, state.pair)
 
     def action_swap(self) -> None:
         """Let A be B and B be A."""

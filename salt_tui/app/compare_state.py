@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import UnitRecord
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
 from scoring.confidence import HEADLINE_FUNCTION
-from scoring.paired_runs import COMPARED, PairedMetric
+from scoring.paired_runs import COMPARED, CONFIDENCE_METRICS, PairedMetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,6 @@ class CompareState:
     Attributes:
         names: the runs, first and second.
         pair: what was read of them, None while nothing was.
-        metrics: those that were measured by ``function`` until now, by name.
         metric: which one the table shows.
         function: the confidence function of Brier, AUROC and ECE and of the cells.
         layout: of the answers.
@@ -46,14 +45,26 @@ class CompareState:
     def __init__(self, names: tuple[RunName, RunName], metric: str = COMPARED[0]) -> None:
         self.names = names
         self.pair: RunPair | None = None
-        self.metrics: dict[str, PairedMetric] = {}
         self.metric = metric
         self.function = HEADLINE_FUNCTION
         self.layout = CompareLayout((), 80)
         self.spot: Spot | None = None
         self.problem: str | None = None
+        self._measured: dict[str, dict[str, PairedMetric]] = {}
         self._queries: dict[Path, Queries] = {}
         self._spoken: tuple[Spot, str, tuple[SpokenAtom, SpokenAtom]] | None = None
+
+    @property
+    def metrics(self) -> Mapping[str, PairedMetric]:
+        """The metrics that were measured by ``function`` until now, by name."""
+        return self._measured.get(self.function, {})
+
+    def take_metric(self, function: str, metric: PairedMetric) -> None:
+        """Keep what was measured by a function; precision and recall are the same by all."""
+        self._measured.setdefault(function, {})[metric.name] = metric
+        if metric.name not in CONFIDENCE_METRICS:
+            for name in () if self.pair is None else self.pair.functions:
+                self._measured.setdefault(name, {})[metric.name] = metric
 
     @property
     def waiting_for(self) -> str:
@@ -66,20 +77,21 @@ class CompareState:
         done = len(COMPARED) - len(missing)
         return f"comparing: {missing[0]}, {done + 1} of {len(COMPARED)} …" if missing else ""
 
-    def take_pair(self, pair: RunPair, width: int) -> None:
-        """Show two runs that were read, and go to the first flip."""
+    def take_pair(self, pair: RunPair) -> None:
+        """Show two runs that were read."""
         self.pair = pair
         if self.function not in pair.functions and pair.functions:
             self.function = pair.functions[0]
         self.problem = pair.too_few
-        self.lay_out(width)
-        first = self.layout.next_flip(None, 1)
-        self.spot = first or (Spot(0, 0, 0) if pair.answers else None)
 
     def lay_out(self, width: int) -> None:
-        """Break the answers for a width."""
-        if self.pair is not None:
-            self.layout = CompareLayout(self.pair.answers, width)
+        """Break the answers for a width, if they are not; the first time, go to the first flip."""
+        if self.pair is None or (self.layout.pairs is self.pair.answers and self.layout.width == width):
+            return
+        self.layout = CompareLayout(self.pair.answers, width)
+        if self.spot is None:
+            first = self.layout.next_flip(None, 1)
+            self.spot = first or (Spot(0, 0, 0) if self.pair.answers else None)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -103,13 +115,12 @@ class CompareState:
         self.metric = COMPARED[(COMPARED.index(self.metric) + step) % len(COMPARED)]
 
     def next_function(self, step: int = 1) -> bool:
-        """Choose another function that both runs know; return whether there is one, and so all to measure anew."""
+        """Choose another function that both runs know; return whether there is one."""
         known = () if self.pair is None else self.pair.functions
         if len(known) < 2:
             return False
         place = known.index(self.function) if self.function in known else 0
         self.function = known[(place + step) % len(known)]
-        self.metrics = {}
         return True
 
     def go_to_task(self, task: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.widgets import Static
 
 from salt_tui.app.desk import Desk
 from salt_tui.app.first_line import FirstLine
@@ -34,10 +36,14 @@ class FramedScreen(Screen[None]):
     WIDGETS: ClassVar[tuple[type[DOMNode], ...]] = ()
     """The widgets on it that have keys of their own."""
 
+    GROWING: ClassVar[frozenset[str]] = frozenset()
+    """Ids of the parts that are as high as their text."""
+
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self.desk = desk
         self._look_taken = desk.look
+        self._texts: dict[str, str | Text] = {}
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -62,6 +68,24 @@ class FramedScreen(Screen[None]):
 
     def look_changed(self) -> None:
         """Draw with another look; a subclass that draws cells does."""
+
+    @property
+    def text_width(self) -> int:
+        """Cells of a line with a blank at either end."""
+        return max(1, self.size.width - 2)
+
+    def shown_text(self, name: str) -> str:
+        """Return the text of a part."""
+        return str(self._texts.get(name, ""))
+
+    def set_text(self, name: str, text: str | Text) -> None:
+        """Change the text of a part where it is another."""
+        before = self._texts.get(name)
+        if before != text:
+            self._texts[name] = text
+            # Laying the screen out costs more than drawing it.
+            taller = name in self.GROWING and (before is None or str(before).count("\n") != str(text).count("\n"))
+            self.query_one(f"#{name}", Static).update(text, layout=taller)
 
     def say(self, line: str, severity: Severity = "information") -> None:
         """Tell the user one line."""

@@ -34,13 +34,14 @@ NO_RUN = "No run is open.  1 sets one up, 3 lists the stored ones."
 class LiveBody(FramedScreen):
     """Draws a `RunSession`; a subclass pulls its events and has the keys."""
 
+    GROWING = frozenset({"tasks"})
+
     def __init__(self, desk: Desk) -> None:
         """Start without a run."""
         super().__init__(desk)
         desk.load()
         self._session: RunSession | None = None
         self._sentence = ""
-        self._texts: dict[str, str] = {}
         self._can: tuple[object, ...] = ()
         self._drawn: Measured | None = None
 
@@ -76,15 +77,6 @@ class LiveBody(FramedScreen):
         """Whether the run arrives again, so that the line of the cursor says how much has."""
         return False
 
-    def set_text(self, name: str, text: str) -> None:
-        """Change the text of a part where it is another."""
-        before = self._texts.get(name)
-        if before != text:
-            self._texts[name] = text
-            # Only the list of tasks has another height at times; laying the screen out costs more than drawing it.
-            taller = name == "tasks" and (before is None or before.count("\n") != text.count("\n"))
-            self.query_one(f"#{name}", Static).update(text, layout=taller)
-
     def draw_all(self) -> None:
         """Draw every line."""
         if self._session is None:
@@ -119,8 +111,8 @@ class LiveBody(FramedScreen):
     def _refresh_keys(self, session: RunSession) -> None:
         """Let the last row show what can be done now, where that is something else."""
         state = session.state
-        able = (session.computing, session.reading, session.resumable, bool(state.map.answers), bool(self._sentence))
-        can = (state.phase, *able)
+        shown = (self.heatmap.has_units, self.heatmap.has_begun, bool(state.map.answers), bool(self._sentence))
+        can = (state.phase, session.computing, session.reading, session.resumable, *shown)
         if can != self._can:
             self._can = can
             self.refresh_bindings()
@@ -137,7 +129,7 @@ class LiveBody(FramedScreen):
 
     def task_lines_drawn(self) -> int:
         """Return how many lines the tasks have."""
-        return len(self._texts.get("tasks", "").split("\n"))
+        return len(self.shown_text("tasks").split("\n"))
 
     def draw_legend(self) -> None:
         """Say what cells show."""

@@ -40,6 +40,8 @@ class Legend(Widget):
         """Draw the one line."""
         width = self.size.width
         left, right = self.words
+        if not left:
+            return Strip.blank(width, self.rich_style)
         segments = [Segment(f" {left}", Style(bold=True)), *self._shades()]
         used = sum(segment.cell_length for segment in segments)
         segments.append(Segment(right.ljust(max(0, width - used), "─"), Style(bold=True)))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.cells import cell_len
 
+from salt_tui.app.reliability_pictures import Kind
 from salt_tui.app.reliability_state import policy_words
+from salt_tui.app.terminal import DESIGN_WIDTH
 from salt_tui.app.text_rows import fit
-from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice
+from salt_tui.measure.confidence_view import UNITS, ConfidenceView, ViewChoice
 from salt_tui.measure.parts import PARTS
 from salt_tui.measure.policies import Found
 from salt_tui.measure.run_views import Concluded, ListedUnit, SignalNumbers
-from salt_tui.number_text import number
+from salt_tui.measure.task_scores import RAW
+from salt_tui.number_text import number, signed
 from salt_tui.palette import GLYPHS
 from salt_tui.reports.policy_report import policy_lines
 from salt_tui.reports.text_tables import BEST
@@ -23,6 +28,9 @@ WIDE = 74
 LONGEST_NAME = 40
 LONGEST_BAR = 8
 QUOTED = 24
+
+NOT_YET = "…"
+"""In place of a number that is being measured."""
 
 NO_PROMISE_OF_PARTS = "of tokens and characters nothing is promised"
 
@@ -39,23 +47,29 @@ def signal_row(found: SignalNumbers, best: bool, width: int) -> str:
     interval = ""
     if found.interval is not None and found.interval.low is not None:
         interval = f" [{number(found.interval.low, 2)} {number(found.interval.high, 2)}]"
-    auroc = f"{_value(found.raw['auroc'], 2)}{interval}"
+    auroc = f"{_value(found.raw, 'auroc', 2)}{interval}"
     columns = _columns(width)
     name = visible(found.function)
     name = fit(name, columns) + " " * max(0, columns - cell_len(name))
-    head = f"{BEST if best else ' '} {name} {auroc:<14} {_value(found.raw['ece']):>5}"
+    head = f"{BEST if best else ' '} {name} {auroc:<14} {_value(found.raw, 'ece'):>5}"
     if width >= WIDE:
-        after = f"{_value(found.mapped['ece']):>15} {_value(found.mapped['brier']):>5}"
-        return f"{head} {_value(found.raw['brier']):>5}  {after}"
-    return f"{head} {_value(found.mapped['ece']):>12}"
+        after = f"{_value(found.mapped, 'ece'):>15} {_value(found.mapped, 'brier'):>5}"
+        return f"{head} {_value(found.raw, 'brier'):>5}  {after}"
+    return f"{head} {_value(found.mapped, 'ece'):>12}"
 
 
 def _columns(width: int) -> int:
     return min(max(8, width - (56 if width >= WIDE else 39)), LONGEST_NAME)
 
 
-def _value(mean: TaskMean, digits: int = 3) -> str:
-    return number(mean.mean.value, digits)
+def _value(measured: Mapping[str, TaskMean] | None, metric: str, digits: int = 3) -> str:
+    """Return a number of a signal, and … where it is not measured yet."""
+    return NOT_YET if measured is None else number(measured[metric].mean.value, digits)
+
+
+def bins_width(width: int) -> int:
+    """Return the cells of the table of bins on a screen of a width."""
+    return 46 if width >= DESIGN_WIDTH else 36
 
 
 def bin_head(width: int) -> str:
@@ -76,11 +90,8 @@ def bin_rows(view: ConfidenceView, width: int) -> list[str]:
     ):
         ends = f"{number(low, 2)}–{number(high, 2)}"
         bar = "▇" * max(0, round(room * count / most))
-        sign = "−" if gap > 0.0005 else "+" if gap < -0.0005 else " "
-        gap_text = f"{sign}{number(abs(gap), 2)}"
-        rows.append(
-            f" {ends:<9} {int(count):>6,} {number(said, 2):>5} {number(right, 2):>5} {gap_text:>5} {bar}".rstrip()
-        )
+        shares = f"{number(said, 2):>5} {number(right, 2):>5} {signed(-gap, 2):>5}"
+        rows.append(f" {ends:<9} {int(count):>6,} {shares} {bar}".rstrip())
     return rows
 
 
@@ -146,6 +157,26 @@ def words(view: ConfidenceView, concluded: Concluded | None, policy: Found | Non
             *(f"  {visible(note)}" for note in dict.fromkeys(view.notes)),
         ]
     return "\n".join(lines)
+
+
+def waiting_words(choice: ViewChoice) -> str:
+    """Say what is being measured."""
+    if choice.calibrator != RAW:
+        return f"{choice.calibrator} is being fitted to {visible(choice.function)} …"
+    return f"{visible(choice.function)} of these {UNITS.get(choice.unit, choice.unit)} is being measured …"
+
+
+def slicing_words(column: str) -> str:
+    """Say that the units are being cut by a column."""
+    return f"reading {visible(column)} …"
+
+
+def still_title(choice: ViewChoice, kind: Kind, width: int) -> str:
+    """Return the line above a plot that shows what was chosen before, and say of what it is."""
+    of = f"{visible(choice.function)}, {'raw' if choice.calibrator == RAW else choice.calibrator}"
+    part = " · ".join(filter(None, (visible(choice.task or ""), str(choice.part or ""))))
+    words = fit(f"── still {of}{f' · {part}' if part else ''}: {kind.value} ", width)
+    return words + "─" * (width - cell_len(words))
 
 
 HOW_TO_READ = (

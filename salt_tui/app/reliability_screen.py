@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from rich.text import Text
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
-from textual.worker import get_current_worker
+from textual.widgets import OptionList
+from textual.worker import Worker, get_current_worker
 
 from salt_tui.app import reliability_lines as lines
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import TextToRead
-from salt_tui.app.framed_screen import FramedScreen
 from salt_tui.app.messages import OpenAnswer, ShowScreen
-from salt_tui.app.option_cursor import VisibleCursorList
+from salt_tui.app.reliability_body import MEASURING, BinList, ReliabilityBody, ReliabilityList, SignalList
 from salt_tui.app.reliability_export import figure_name, suggested_name, write_view
-from salt_tui.app.reliability_pictures import Kind, Picture, cursor_place, picture_of
+from salt_tui.app.reliability_pictures import Kind, Picture, picture_of
 from salt_tui.app.reliability_plot import ConfidencePlot
 from salt_tui.app.reliability_state import ReliabilityState
 from salt_tui.app.reliability_windows import BinWindow, SliceWindow, ViewFileWindow
-from salt_tui.app.run_session import RunSession
 from salt_tui.app.text_rows import broken
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice
 from salt_tui.measure.parts import PARTS
 from salt_tui.measure.rows import MAPS
-from salt_tui.measure.run_views import ListedUnit, RunViews, SignalNumbers, ordered_by_auroc
+from salt_tui.measure.run_views import ListedUnit, RunViews
+from salt_tui.measure.task_scores import RAW
 
 LOOK_EVERY_SECONDS = 3.0
 """A run that computes here is read again so often, where answers were finished since."""
 
-SAY_AFTER_SECONDS = 0.2
-"""After so long it is said that a view is being measured."""
+SAY_AFTER_SECONDS = 0.05
+"""After so long it is said that a view is being measured; most are there before."""
 
-NO_RUN = "No run is open.  3 lists the stored ones: enter opens one, and 4 leads back here.  1 sets one up."
-READING = "reading …"
+GIVE_WAY_SECONDS = 0.005
+"""So often it is looked whether what was asked for is measured."""
+
+COURSES = frozenset({Kind.POSITION, Kind.HISTORY})
+"""What is drawn of the course of answers."""
 
 
 class Cancelled(Exception):
@@ -54,32 +53,26 @@ def stop_if_cancelled() -> None:
         raise Cancelled
 
 
-class ReliabilityList(VisibleCursorList, inherit_bindings=False):
-    """A list of which the keys to the left and right are free for the threshold."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "cursor_up", "Row up", id="reliability.row_up"),
-        Binding("down", "cursor_down", "Row down", id="reliability.row_down"),
-        Binding("pageup", "page_up", "Page up", id="reliability.page_up"),
-        Binding("pagedown", "page_down", "Page down", id="reliability.page_down"),
-        Binding("home", "first", "First row", id="reliability.first"),
-        Binding("end", "last", "Last row", id="reliability.last"),
-    ]
+def _known_picture(views: RunViews, choice: ViewChoice, kind: Kind) -> tuple[ConfidenceView, Picture] | None:
+    """Return a view and what is drawn of it where all of it was measured before."""
+    view = views.known_view(choice)
+    if view is None or (kind is Kind.PARTS and views.known_side_by_side(choice) is None):
+        return None
+    if kind in COURSES and views.known_course() is None:
+        return None
+    return view, _measured_picture(views, view, kind)
 
 
-class SignalList(ReliabilityList):
-    """The confidence functions and signals, the best for ranking first."""
+def _measured_picture(views: RunViews, view: ConfidenceView, kind: Kind) -> Picture:
+    """Return what is drawn of a view, measuring what is beside it."""
+    if kind is Kind.PARTS:
+        parts = views.side_by_side(view.choice)
+        picture = picture_of(kind, view, parts)
+        return replace(picture, left_out=views.count_side_by_side(view.choice) - len(parts))
+    return picture_of(kind, view, course=views.course() if kind in COURSES else None)
 
 
-class BinList(ReliabilityList):
-    """The bins, the surest first; enter lists what is in one."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Atoms", tooltip="List what is in the bin", id="reliability.units"),
-    ]
-
-
-class ReliabilityScreen(FramedScreen):
+class ReliabilityScreen(ReliabilityBody):
     """Shows how confidence and correctness go together in the run that Live shows."""
 
     NAME = "reliability"
@@ -116,39 +109,14 @@ class ReliabilityScreen(FramedScreen):
     def __init__(self, desk: Desk) -> None:
         """Start without a run."""
         super().__init__(desk)
-        desk.load()
-        self.state = ReliabilityState()
-        self._session: RunSession | None = None
-        self._views: RunViews | None = None
-        self._view: ConfidenceView | None = None
-        self._signals: dict[str, SignalNumbers] = {}
-        self._shown_signals: tuple[str, ...] = ()
         self._signals_of: tuple[object, ...] = ()
-        self._read_answers = -1
         self._was_computing = False
-        self._picture = Picture((), "")
-        self._drawn_kind = Kind.DIAGRAM
-        self._larger = False
-
-    def compose_body(self) -> ComposeResult:
-        """Lay the parts out."""
-        yield Static(id="reliability-title", markup=False)
-        yield Static(id="verdict", markup=False)
-        yield Static(id="signal-heads", markup=False)
-        yield SignalList(id="signals", markup=False, compact=True)
-        yield Static(id="reliability-found", markup=False)
-        yield Static(id="plot-title", markup=False)
-        with Horizontal(id="plot-row"):
-            yield ConfidencePlot(self.desk.look, id="plot")
-            with Vertical(id="bins-part"):
-                yield Static(id="bin-heads", markup=False)
-                yield BinList(id="bins", markup=False, compact=True)
-        yield Static(id="threshold", markup=False)
+        self._at_work: set[Worker[None]] = set()
 
     def on_mount(self) -> None:
         """Begin to look whether the run has more answers."""
         self.set_interval(LOOK_EVERY_SECONDS, self._look)
-        self._draw()
+        self.draw_all()
 
     # --- the run ------------------------------------------------------------------------------------------------
 
@@ -158,10 +126,10 @@ class ReliabilityScreen(FramedScreen):
         session = self.desk.runs.shown
         if session is not self._session:
             self._session, self._views, self._view = session, None, None
-            self._signals, self._read_answers = {}, -1
+            self._read_answers, self._signal_was_chosen = -1, False
             self.state.leave_slice()
             self.state.coverage = None
-            self._draw()
+            self.draw_all()
         elif self._views is not None and not self._was_computing:
             self.look_again(self._views)
         self._look()
@@ -204,193 +172,102 @@ class ReliabilityScreen(FramedScreen):
 
     def _take_failure(self, line: str) -> None:
         self._view = None
-        self.query_one("#reliability-title", Static).update(f" {line}")
+        self.set_text("reliability-title", f" {line}")
         self.say_error(line)
 
     # --- measuring ----------------------------------------------------------------------------------------------
 
     def _measure(self) -> None:
-        """Show the chosen view at once where it was measured before; else measure it beside the screen."""
+        """Show the chosen view where it was measured before; else say what is chosen, and measure beside the screen."""
         views = self._views
         if views is None:
             return
         self.state.keep_known(views.functions(self.state.unit), views.tasks)
         choice, kind = self.state.choice, self.state.kind
-        known = views.known_view(choice)
-        if known is not None and kind not in {Kind.PARTS, Kind.POSITION, Kind.HISTORY}:
-            self._show(views, known, kind, picture_of(kind, known))
-        else:
-            self.measure(views, choice, kind)
-            self.set_timer(SAY_AFTER_SECONDS, self._say_measuring)
-
-    def _say_measuring(self) -> None:
-        """Say that what is on the screen is not what is chosen, where that takes a while."""
-        if self._view is None or (self._view.choice, self._drawn_kind) != (self.state.choice, self.state.kind):
-            self._set("#threshold", "measuring …")
+        self.workers.cancel_group(self, "reliability-view")
+        if self._signals_of != self._signals_wanted(views):
+            self.workers.cancel_group(self, "reliability-signals")
+        known = _known_picture(views, choice, kind)
+        if known is not None:
+            self._show(views, *known, kind)
+            return
+        if self._view is not None:
+            self.draw_choice()
+        self.measure(views, choice, kind)
+        self.set_timer(SAY_AFTER_SECONDS, self.draw_waiting)
 
     @work(thread=True, exclusive=True, group="reliability-view", exit_on_error=False)
     def measure(self, views: RunViews, choice: ViewChoice, kind: Kind) -> None:
         """Measure a view and what is drawn of it beside the screen."""
-        with failures_told(self.app, self.say_error):
-            view = views.view(choice)
-            parts = views.side_by_side(choice) if kind is Kind.PARTS else ()
-            course = views.course() if kind in {Kind.POSITION, Kind.HISTORY} else None
-            picture = picture_of(kind, view, parts, course)
-            if kind is Kind.PARTS:
-                picture = replace(picture, left_out=views.count_side_by_side(choice) - len(parts))
-            if not get_current_worker().is_cancelled:
-                self.app.call_from_thread(self._show, views, view, kind, picture)
+        worker = get_current_worker()
+        self._at_work.add(worker)
+        try:
+            with failures_told(self.app, self.say_error):
+                stop_if_cancelled()
+                view = views.view(choice)
+                stop_if_cancelled()
+                picture = _measured_picture(views, view, kind)
+                stop_if_cancelled()
+                self.app.call_from_thread(self._show, views, view, picture, kind)
+        finally:
+            self._at_work.discard(worker)
 
-    def _show(self, views: RunViews, view: ConfidenceView, kind: Kind, picture: Picture) -> None:
+    def _show(self, views: RunViews, view: ConfidenceView, picture: Picture, kind: Kind) -> None:
         """Show what was measured, unless something else was chosen meanwhile."""
         if views is not self._views or view.choice != self.state.choice or kind is not self.state.kind:
             return
         self._view, self._picture, self._drawn_kind = view, picture, kind
-        self._draw()
-        wanted = (views, views.signals_read, self.state.unit, self.state.after, self.state.task, self.state.part)
+        self.draw_all()
+        wanted = self._signals_wanted(views)
         if wanted != self._signals_of:
             self._signals_of = wanted
-            self._signals = {}
             self.measure_signals(views, view.choice, self.state.after)
+
+    def _signals_wanted(self, views: RunViews) -> tuple[object, ...]:
+        """Return what the numbers beside the view are of."""
+        state = self.state
+        return views, views.signals_read, state.unit, state.after, state.task, state.slice, state.part
+
+    def _wait_for_views(self) -> None:
+        """Let the thread that measures what was asked for go first; stops a worker that was cancelled, by raising."""
+        stop_if_cancelled()
+        while self._at_work:
+            time.sleep(GIVE_WAY_SECONDS)
+            stop_if_cancelled()
 
     @work(thread=True, exclusive=True, group="reliability-signals", exit_on_error=False)
     def measure_signals(self, views: RunViews, choice: ViewChoice, after: str) -> None:
-        """Measure every signal; then what takes longer: intervals, what can be promised, and what is concluded."""
+        """Measure every signal; then what takes longer: maps, intervals, what can be promised and what is concluded."""
+        show, step = self.app.call_from_thread, self._wait_for_views
         with failures_told(self.app, self.say_error):
             functions = views.functions(choice.unit)
             for function in functions:
-                stop_if_cancelled()
-                self.app.call_from_thread(self._take_signal, views.signal_numbers(choice, function, after))
-            # So that the next map and the course of an answer are there at once: the slowest map takes half a second of
-            # 100,000 atoms.
+                step()
+                views.measure_numbers(choice, function, RAW)
+            show(self.draw_signals)
+            # So that the next map and the course of an answer are there at once: the slowest map takes half a second
+            # of 100,000 atoms.
             for name in MAPS:
-                stop_if_cancelled()
+                step()
                 views.view(replace(choice, calibrator=name))
-            stop_if_cancelled()
+            step()
             views.course()
             for function in functions:
-                stop_if_cancelled()
+                step()
+                views.measure_numbers(choice, function, after)
+                show(self.draw_signals)
+            for function in functions:
+                step()
                 views.measure_interval(choice, function)
-                self.app.call_from_thread(self._take_signal, views.signal_numbers(choice, function, after))
-            stop_if_cancelled()
+                show(self.draw_signals)
+            step()
             if views.signals_read and choice.unit not in PARTS:
                 views.policy(choice.unit)
-                self.app.call_from_thread(self._draw_found)
+                show(self.draw_found)
             if views.signals_read:
-                views.conclude(stop_if_cancelled)
-                self.app.call_from_thread(self._draw_found)
-                self.app.call_from_thread(self._draw_signals)
-
-    def _take_signal(self, numbers: SignalNumbers) -> None:
-        self._signals[numbers.function] = numbers
-        self._draw_signals()
-
-    # --- drawing ------------------------------------------------------------------------------------------------
-
-    def look_changed(self) -> None:
-        """Draw the curves with another look."""
-        self._draw_plot()
-
-    def on_resize(self) -> None:
-        """Cut rows and curves to the new size."""
-        self.call_after_refresh(self._draw)
-
-    @property
-    def _width(self) -> int:
-        return max(10, self.size.width - 2)
-
-    def _set(self, name: str, text: str) -> None:
-        self.query_one(name, Static).update(text)
-
-    def _draw(self) -> None:
-        if not self.is_mounted:
-            return
-        views, view = self._views, self._view
-        there = view is not None and views is not None
-        for name in ("#plot-title", "#plot-row", "#threshold"):
-            self.query_one(name).display = there
-        for name in ("#signal-heads", "#signals", "#reliability-found"):
-            self.query_one(name).display = there and not self._larger
-        self.refresh_bindings()
-        if view is None or views is None:
-            waiting = self._session is not None
-            self._set("#reliability-title", f" {READING}" if waiting else " no run")
-            self._set("#verdict", "" if waiting else broken(NO_RUN, self._width))
-            return
-        title = self.state.title(views.run, len(views.tasks), view, self._progress(), self._width)
-        self._set("#reliability-title", f" {title}")
-        self._set("#verdict", broken(view.sentence, self._width))
-        self._draw_signals()
-        self._draw_found()
-        self._draw_bins()
-        self._draw_plot()
-
-    def _progress(self) -> str:
-        session = self._session
-        if session is None or not session.computing:
-            return ""
-        total = sum(task.total for task in session.state.view.tasks.values())
-        return f"so far, {self._read_answers} of {total} answers"
-
-    def _draw_signals(self) -> None:
-        views = self._views
-        if views is None:
-            return
-        self._set("#signal-heads", lines.signal_heads(self.state.after, self._width))
-        concluded = views.concluded()
-        # Nothing is marked of which the report does not conclude.
-        best = concluded.functions.best if concluded is not None and lines.is_whole(self.state.choice) else ()
-        ordered = ordered_by_auroc(list(self._signals.values()))
-        rows = [Text(lines.signal_row(found, found.function in best, self._width)) for found in ordered]
-        names = tuple(found.function for found in ordered)
-        listed = self.query_one(SignalList)
-        with self.prevent(OptionList.OptionHighlighted):
-            if names == self._shown_signals and listed.option_count == len(rows):
-                for place, row in enumerate(rows):
-                    if listed.get_option_at_index(place).prompt != row:
-                        listed.replace_option_prompt_at_index(place, row)
-            else:
-                self._shown_signals = names
-                listed.clear_options()
-                listed.add_options([Option(row) for row in rows])
-            if self.state.function in names:
-                listed.highlighted = names.index(self.state.function)
-
-    def _draw_found(self) -> None:
-        views = self._views
-        if views is not None:
-            waiting = "measuring …"
-            policy = views.known_policy(self.state.unit)
-            found = lines.found_lines(views.concluded(), policy, self.state.choice, waiting, self._width)
-            self._set("#reliability-found", "\n".join(found))
-
-    def _draw_bins(self) -> None:
-        view = self._view
-        part = self.query_one("#bins-part")
-        part.display = self.state.kind is Kind.DIAGRAM and view is not None and view.bins is not None
-        if view is None or not part.display:
-            return
-        width = max(1, part.size.width or 40)
-        self._set("#bin-heads", lines.bin_head(width))
-        listed = self.query_one(BinList)
-        before = listed.highlighted
-        listed.clear_options()
-        listed.add_options([Option(Text(row)) for row in lines.bin_rows(view, width)])
-        if listed.option_count:
-            listed.highlighted = min(before or 0, listed.option_count - 1)
-
-    def _draw_plot(self) -> None:
-        views, view = self._views, self._view
-        if view is None or views is None:
-            return
-        plot = self.query_one(ConfidencePlot)
-        trusted = self.state.trusted(view)
-        place = None if trusted is None else cursor_place(self._picture, trusted.threshold, trusted.coverage)
-        plot.show(self._picture, place, self.desk.look)
-        hidden = plot.hidden_panels + self._picture.left_out
-        legend = f"{hidden} more have no room" if hidden else self._picture.legend
-        self._set("#plot-title", self.state.plot_title(legend, self._picture.axes, len(views.tasks), self.size.width))
-        self._set("#threshold", self.state.threshold_line(view, self._width))
+                views.conclude(step)
+                show(self.draw_found)
+                show(self.draw_signals)
 
     # --- what is chosen -----------------------------------------------------------------------------------------
 
@@ -408,6 +285,7 @@ class ReliabilityScreen(FramedScreen):
         if self._views is not None:
             functions = self._shown_signals or self._views.functions(self.state.unit)
             self.state.next_function(functions, step)
+            self._signal_was_chosen = True
             self._measure()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
@@ -416,6 +294,7 @@ class ReliabilityScreen(FramedScreen):
             function = self._shown_signals[event.option_index]
             if function != self.state.function:
                 self.state.function = function
+                self._signal_was_chosen = True
                 self._measure()
 
     def action_map(self, step: int) -> None:
@@ -455,6 +334,7 @@ class ReliabilityScreen(FramedScreen):
                 self.state.leave_slice()
                 self._measure()
             elif place is not None:
+                self.set_text("verdict", broken(lines.slicing_words(views.slice_names[place - 1]), self.text_width))
                 self.read_parts(views, self.state.unit, views.slice_names[place - 1])
 
         self.app.push_screen(SliceWindow(views.slice_names), chosen)
@@ -475,7 +355,7 @@ class ReliabilityScreen(FramedScreen):
         """Trust more units, or fewer."""
         if self._view is not None:
             self.state.move_threshold(self._view, step)
-            self._draw_plot()
+            self.draw_plot()
 
     def on_confidence_plot_clicked(self, message: ConfidencePlot.Clicked) -> None:
         """Put the threshold where the plot was clicked, or look at the task or part of the panel."""
@@ -491,10 +371,10 @@ class ReliabilityScreen(FramedScreen):
             self._measure()
         elif self._picture.horizontal == "coverage":
             self.state.coverage = message.x
-            self._draw_plot()
+            self.draw_plot()
         elif self._picture.horizontal == "confidence":
             self.state.put_threshold(view, message.x)
-            self._draw_plot()
+            self.draw_plot()
 
     # --- further ------------------------------------------------------------------------------------------------
 
@@ -523,7 +403,7 @@ class ReliabilityScreen(FramedScreen):
     def action_larger(self) -> None:
         """Leave the room of signals and conclusions to what is drawn, or give it back."""
         self._larger = not self._larger
-        self._draw()
+        self.draw_all()
         if self._larger and self.query_one("#bins-part").display:
             self.query_one(BinList).focus()
 
@@ -531,7 +411,7 @@ class ReliabilityScreen(FramedScreen):
         """Show everything that is concluded, whole."""
         if self._view is not None and self._views is not None:
             policy = self._views.known_policy(self.state.unit)
-            text = lines.words(self._view, self._views.concluded(), policy, "measuring …")
+            text = lines.words(self._view, self._views.concluded(), policy, MEASURING)
             self.app.push_screen(TextToRead("Reliability", text))
 
     def action_export(self) -> None:

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from salt_tui.app.reliability_pictures import Kind
 from salt_tui.app.text_rows import fit
+from salt_tui.measure.confidence_view import UNITS as UNIT_WORDS
 from salt_tui.measure.confidence_view import USUAL_RISK, ConfidenceView, Trusted, ViewChoice
 from salt_tui.measure.policies import Found
 from salt_tui.measure.rows import MAPS, USUAL_MAP
@@ -132,14 +133,14 @@ class ReliabilityState:
 
     # --- words --------------------------------------------------------------------------------------------------
 
-    def title(self, run: int, tasks: int, view: ConfidenceView, progress: str, width: int) -> str:
-        """Return the line above everything: what is looked at."""
-        left_out = len(view.tasks_left_out)
+    def title(self, run: int, tasks: int, view: ConfidenceView | None, progress: str, width: int) -> str:
+        """Return the line above everything: what is looked at, and of how many units where that is measured."""
+        left_out = 0 if view is None else len(view.tasks_left_out)
         all_tasks = f"{f'{tasks - left_out} of ' if left_out else ''}{tasks} task{'' if tasks == 1 else 's'}"
         of = all_tasks if self.task is None else visible(self.task)
         part = "" if self.slice is None else f" · {visible(self.slice)} {self.part}"
-        base = f"{view.n:,} {view.unit_word}"
-        if self.unit != "generation":
+        base = UNIT_WORDS.get(self.unit, self.unit) if view is None else f"{view.n:,} {view.unit_word}"
+        if self.unit != "generation" and view is not None:
             base += f" of {view.answers:,} answer{'' if view.answers == 1 else 's'}"
         left = f"run {run}{f' {progress}' if progress else ''} · {of}{part} · {base}"
         right = f"{visible(self.function)}, {'raw' if self.calibrator == RAW else self.calibrator}"

@@ -8,25 +8,18 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar
 
-from rich.text import Text
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.geometry import Region
-from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from salt_tui.app.desk import Desk
 from salt_tui.app.dialogs import LineOfInput, Question, TextToRead
-from salt_tui.app.framed_screen import FramedScreen
-from salt_tui.app.live_lines import progress_bar
 from salt_tui.app.messages import OpenAnswer, ShowScreen
 from salt_tui.app.open_runs import A_REPLAY
+from salt_tui.app.replay_body import ReplayBody
 from salt_tui.app.replay_state import ReplayState, delete_branch, load_experiment, load_replay, rename_branch
 from salt_tui.app.worker_failures import failures_told
 from salt_tui.commands.failures import describe_failure
-from salt_tui.palette import draw_cell
 from salt_tui.runner.background import BackgroundRun
 from salt_tui.runner.events import (
     AnswerFinished,
@@ -45,14 +38,12 @@ from salt_tui.runner.loop import ReadyWork
 from salt_tui.runner.studies.interventions import INTERVENTIONS
 from salt_tui.runner.studies.manual import MANUAL, why_no_branch_name
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study
-from salt_tui.store.records import UnitRecord, Work
-from salt_tui.visible_text import visible
+from salt_tui.store.records import Work
 
 TICKS_PER_SECOND = 10
-NO_ANSWER = "No answer is open.  i in an answer opens it here."
 
 
-class ReplayScreen(FramedScreen):
+class ReplayScreen(ReplayBody):
     """Edits atoms of the answer that was open and lets the model go on from there."""
 
     NAME = "replay"
@@ -90,25 +81,7 @@ class ReplayScreen(FramedScreen):
     def __init__(self, desk: Desk) -> None:
         """Start without an answer."""
         super().__init__(desk)
-        desk.load()
-        self.state: ReplayState | None = None
         self._random = Random()
-        self._computing: BackgroundRun | None = None
-        self._waiting = False
-        self._words = ""
-        self._written = b""
-        self._experiment: tuple[int, int] | None = None
-
-    def compose_body(self) -> ComposeResult:
-        """Lay the parts out."""
-        yield Static(f" {NO_ANSWER}", id="replay-title", markup=False)
-        with VerticalScroll(id="replay-texts", can_focus=False):
-            yield Static(id="replay-original", markup=False)
-            yield Static(id="replay-replayed", markup=False)
-        yield Static(id="replay-summary", markup=False)
-        with VerticalScroll(id="replay-branches", can_focus=False):
-            yield Static(id="replay-tree", markup=False)
-        yield Static(id="replay-progress", markup=False)
 
     def on_mount(self) -> None:
         """Begin to look at what computes."""
@@ -129,7 +102,7 @@ class ReplayScreen(FramedScreen):
                 self.read(generation, atom, runs.shown.run or 0)
             else:
                 state.cursor = min(atom, max(0, len(state.atoms) - 1))
-                self._draw()
+                self.draw_all()
 
     def on_screen_suspend(self) -> None:
         """Keep the model for a while: people look at another screen and come back."""
@@ -149,117 +122,24 @@ class ReplayScreen(FramedScreen):
         elif atom is not None:
             self.state = state
             state.move(atom)
-        self._draw()
+        self.draw_all()
 
     def _read_again(self) -> None:
         if self.state is not None:
             self.read(self.state.generation, None, self.state.run)
-
-    def look_changed(self) -> None:
-        """Draw with another look."""
-        self._draw()
-
-    # --- drawing ------------------------------------------------------------------------------------------------
-
-    def _draw(self) -> None:
-        state = self.state
-        if state is None or not self.is_mounted:
-            return
-        self.query_one("#replay-title", Static).update(f" {state.title()}")
-        self.query_one("#replay-original", Static).update(self._edited_text(state))
-        self.query_one("#replay-replayed", Static).update(self._replayed(state))
-        self.query_one("#replay-summary", Static).update("\n".join(f" {line}" for line in state.summary()))
-        self._draw_tree(state)
-        self.query_one("#replay-progress", Static).update(f" {self._progress()}")
-        self.refresh_bindings()
-
-    def _draw_tree(self, state: ReplayState) -> None:
-        rows = state.tree() if state.branches else []
-        text = Text("\n").join(Text(f" {row.text}", "bold" if row.shown else "") for row in rows)
-        text.no_wrap = True
-        self.query_one("#replay-tree", Static).update(text)
-        here = next((number for number, row in enumerate(rows) if row.shown), 0)
-        self.query_one("#replay-branches", VerticalScroll).scroll_to_region(
-            Region(0, here, 1, 1), animate=False, force=True
-        )
-
-    def _edited_text(self, state: ReplayState) -> Text:
-        text = Text(f"{state.base_name()}, edits in brackets\n")
-        for unit in state.atoms:
-            edit = state.edits.get(unit.index)
-            if edit is None:
-                text.append_text(self._atom(unit, edited=False, cursor=unit.index == state.cursor))
-            else:
-                text.append(f"[{visible(edit)}]", "bold reverse" if unit.index == state.cursor else "bold")
-                text.append(" ")
-        return text
-
-    def _replayed(self, state: ReplayState) -> Text:
-        """Draw what the model writes now, or the shown branch."""
-        if self._computing is not None and self._experiment is None and self._written:
-            text = Text("the model writes\n")
-            for unit in state.atoms[: state.target]:
-                edit = state.edits.get(unit.index)
-                text.append(f"{visible(unit.text or '')} " if edit is None else f"[{visible(edit)}] ")
-            words = self._written.decode("utf-8", "replace").replace("\n", " ")
-            return text.append(f"{visible(words)} ~", "bold")
-        shown = state.branch(state.shown)
-        if shown is None:
-            return Text("")
-        edits = shown.edits
-        before = {unit.index: unit.text for unit in state.atoms_of(shown.stored.parent)}
-        source = visible(shown.stored.parent_name or "the answer")
-        text = Text(f"{visible(shown.name)}, edited from {source}; what differs is underlined\n")
-        for unit in shown.atoms:
-            atom = self._atom(unit, edited=unit.index in edits, cursor=False)
-            if before.get(unit.index) != unit.text:
-                atom.stylize("underline", 0, len(atom.plain.rstrip()))
-            text.append_text(atom)
-        return text
-
-    def _atom(self, unit: UnitRecord, *, edited: bool, cursor: bool) -> Text:
-        look = self.desk.look
-        glyph, style = draw_cell(look, unit.status, look.steps - 1)
-        words = visible(unit.text or "") + ("" if unit.status == "correct" else glyph)
-        text = Text(f"[{words}]" if edited else words, "reverse" if cursor else style)
-        text.append(" ", "")
-        return text
-
-    def _progress(self) -> str:
-        if self._computing is not None and self._experiment is not None:
-            done, total = self._experiment
-            words = f"{done}/{total} replays" if total else self._words
-            return f"planned experiment {progress_bar(done / total if total else 0.0, 20)} {words}"
-        if self._computing is not None:
-            return self._words or "begins"
-        if self._waiting:
-            return "waits for the run that computes; enter again stops waiting"
-        return "   ".join(filter(None, (self._offer(), self._memory())))
-
-    def _offer(self) -> str:
-        state = self.state
-        if state is None or not state.edits:
-            return ""
-        count = "1 edit" if len(state.edits) == 1 else f"{len(state.edits)} edits"
-        return f"enter: {count}, the model writes from atom {state.target + 1} on"
-
-    def _memory(self) -> str:
-        """Say what is kept so that the next edit is quick."""
-        held = self.desk.keeper.held
-        return "" if held is None else f"the model stays loaded, {held / 1e6:,.0f} MB"
 
     # --- edits --------------------------------------------------------------------------------------------------
 
     def _edited(self, refusal: str | None) -> None:
         if refusal is not None:
             self.say(refusal)
-        self._draw()
+        self.draw_all()
 
     def action_move(self, step: int) -> None:
         """Go to another atom."""
         if self.state is not None:
             self.state.move(step)
-            self._draw()
+            self.draw_all()
 
     def action_fix(self) -> None:
         """Make the atom right."""
@@ -313,7 +193,7 @@ class ReplayScreen(FramedScreen):
         """Show another branch."""
         if self.state is not None:
             self.state.show_beside(step)
-            self._draw()
+            self.draw_all()
 
     def action_edit_shown(self) -> None:
         """Edit the branch that is shown from now on."""
@@ -393,14 +273,14 @@ class ReplayScreen(FramedScreen):
             )
         else:
             self._begin()
-        self._draw()
+        self.draw_all()
 
     def _answered(self, stop: bool | None) -> None:
         session = self.desk.runs.computed
         if stop and session is not None:
             session.stop()
         self._waiting = True
-        self._draw()
+        self.draw_all()
 
     def _begin(self) -> None:
         state = self.state
@@ -499,7 +379,7 @@ class ReplayScreen(FramedScreen):
                 self.read_experiment(self.state.run)
             else:
                 self._read_again()
-        self._draw()
+        self.draw_all()
 
     def on_unmount(self) -> None:
         """Let nothing compute that nobody sees."""
@@ -516,6 +396,8 @@ class ReplayScreen(FramedScreen):
         """Grey out what can do nothing now."""
         if action == "stop":
             return self._computing is not None
+        if action in {"compute", "experiment"} and self._computing is not None:
+            return None
         if action == "undo":
             return True if self.state is not None and self.state.undoable else None
         if action in {"rename", "delete"}:

@@ -8,6 +8,7 @@ from math import exp
 from pathlib import Path
 from random import Random
 
+from salt_tui.app.atom_sentence import confidence_text
 from salt_tui.measure.interventions import caveat_of, measure_interventions
 from salt_tui.reports.intervention_tables import interventions_lines
 from salt_tui.runner.studies.manual import MANUAL
@@ -375,4 +376,4 @@ def _edits(edits: Mapping[int, str]) -> str:
 
 
 def _probability(log_probability: float | None) -> str:
-    return "–" if log_probability is None else f"{exp(log_probability):.3f}".replace("0.", ".", 1)
+    return "–" if log_probability is None else confidence_text(exp(log_probability))

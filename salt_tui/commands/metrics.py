@@ -21,6 +21,7 @@ from salt_tui.measure.score_table import (
     table_densities,
     table_label_noise,
 )
+from salt_tui.number_text import signed
 from salt_tui.reports.cells import bar, direction, interval_notes, range_text
 from salt_tui.reports.json_report import ends
 from salt_tui.reports.text_tables import TextTable, interval_text, number, value_text
@@ -246,7 +247,7 @@ def _bin_table(bins: Bins, requested: int) -> TextTable:
             number(row["confidence"]),
             number(row["accuracy"]),
             bar(row["accuracy"]),
-            f"{row['gap']:+.3f}",
+            signed(row["gap"]),
         )
         for row in bins_data(bins)
     )

@@ -65,7 +65,7 @@ def report_page(report: FullReport, database: Path, answers: int) -> str:
 
 def _study_section(queries: Queries, database: Path, study: StudyListing, draws: int) -> Section:
     """Return what a study found; one whose plan cannot be read says why."""
-    title = f"Study {study.work}: {study.kind}"
+    title, prefix = f"Study {study.work}: {study.kind}", f"s{study.work.number}"
     lines = () if study.state == "finished" else (f"{study.state}: what is there so far",)
     tables: tuple[TextTable, ...] = ()
     try:
@@ -74,13 +74,16 @@ def _study_section(queries: Queries, database: Path, study: StudyListing, draws:
         tables, notes = ((study_table(result),) if result.rows else ()), result.notes
     except StoreError as error:
         notes = (str(error),)
+    if study.kind == "second-model":
+        drawn, missing = pictures(Measured(database, (str(study.work),), FigureOptions()), kinds_of(study.kind), prefix)
+        return Section(title, lines, tables=tables, pictures=drawn, notes=(*notes, *missing))
     if study.kind != "interventions":
         trained = "; its probes are not trained for a page: `salt-tui probe` and `plot probe-layers` do"
         hint = f"`salt-tui report {study.work}` shows it alone{trained if study.kind == 'activations' else ''}."
         return Section(title, lines, tables=tables, notes=(*notes, hint))
     measured = Measured(database, (str(study.work),), FigureOptions(draws=draws))
     findings = measured.findings
-    drawn, missing = pictures(measured, kinds_of("interventions"), f"s{study.work.number}")
+    drawn, missing = pictures(measured, kinds_of("interventions"), prefix)
     return Section(
         title,
         lines,

@@ -20,6 +20,7 @@ from salt_tui.display.rich_display import answer_rows, legend
 from salt_tui.display.run_view import RunView
 from salt_tui.measure.confidence_view import ConfidenceView, ViewChoice, confidence_view
 from salt_tui.measure.surest_wrong import SurestMistake, surest_mistake
+from salt_tui.number_text import signed
 from salt_tui.paths import data_directory
 from salt_tui.reports.branches import branch_lines
 from salt_tui.reports.cells import bar
@@ -178,7 +179,7 @@ def _reliability_table(view: ConfidenceView) -> TextTable:
                 number(said),
                 number(right),
                 bar(right),
-                f"{gap:+.3f}",
+                signed(gap),
             ]
             for low, high, count, said, right, gap in zip(
                 bins.lower, bins.upper, bins.counts, bins.confidence, bins.accuracy, bins.gaps, strict=True

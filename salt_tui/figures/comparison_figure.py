@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from salt_tui.figures.drawing import FAINT, INK, SMALL, WRONG, Drawing, error_ends, name_axes
 from salt_tui.figures.errors import FigureError
 from salt_tui.figures.measured import Measured
-from salt_tui.number_text import number
-from salt_tui.reports.comparison import head_lines, sentences, signed
+from salt_tui.number_text import number, signed
+from salt_tui.reports.comparison import head_lines, sentences
 from salt_tui.reports.text_tables import interval_text
 from salt_tui.visible_text import visible
 from scoring.metrics import METRICS

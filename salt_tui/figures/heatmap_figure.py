@@ -63,10 +63,15 @@ def draw_heatmap(measured: Measured) -> Drawing:
     scale = "its value in fifths" if probability else "its rank among all of the run, in fifths"
     cuts = [f"{task.task}: {task.cut}" for task in tasks if task.cut]
     cells = sum(int((task.status >= 0).sum()) for task in tasks)
+    judged = [UNIT_STATUSES.index(name) for name in ("correct", "wrong", "redundant")]
+    unsaid = sum(int((np.isin(task.status, judged) & (task.step < 0)).sum()) for task in tasks)
+    reason = columns.undefined.get(options.function)
+    without = f"{unsaid:,} of them have no {options.function}{f' ({reason})' if reason else ''}, drawn as unsure."
     notes = (
         *measured.words,
         f"{cells:,} {measured.unit}s; a row is an answer, numbered as `show` does. Strength: raw {options.function},"
         f" {scale}. Missing: asked for and not written.",
+        *((without,) if unsaid else ()),
         *cuts,
     )
     height = sum(rows) * _ROW + 0.42 * len(tasks) + 0.45

@@ -19,6 +19,7 @@ from salt_tui.measure.two_runs import ComparedRuns, RunName, compare_two
 from salt_tui.reports.head import title_lines
 from salt_tui.reports.summary import left_out_notes
 from salt_tui.similar_names import did_you_mean, message_of
+from salt_tui.store.partings import Parting, read_partings
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import StudyKind, UnitKind, Work
 from salt_tui.store.results import UnitColumns
@@ -207,6 +208,18 @@ class Measured:
             if len({work.run for work in works}) < len(works):
                 raise FigureError(f"{' '.join(self.names)}: studies of different runs are measured together")
             return measure_interventions(queries, works, self.options.draws)
+
+    @cached_property
+    def partings(self) -> tuple[Parting, ...]:
+        """Where a second model parts from the answers: of the named study, or of the newest one of the run."""
+        with open_queries(self.database) as queries, queries.snapshot():
+            return tuple(read_partings(queries, find_study_of(queries, self.name, "second-model")))
+
+    @cached_property
+    def second_model(self) -> str:
+        """The name of that second model."""
+        with open_queries(self.database) as queries:
+            return queries.study_record(find_study_of(queries, self.name, "second-model")).model.name
 
     @cached_property
     def probes(self) -> ProbeReport:

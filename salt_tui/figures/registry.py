@@ -27,6 +27,7 @@ from salt_tui.figures.probe_figures import (
     draw_sample_complexity,
 )
 from salt_tui.figures.rendering import ENDINGS, render, require_matplotlib
+from salt_tui.figures.second_model_figure import draw_second_model
 from salt_tui.measure.row_selection import MOST_DRAWS
 from salt_tui.store.placing import complete_file, standing
 from salt_tui.visible_text import visible
@@ -70,6 +71,7 @@ FIGURES: dict[str, FigureKind] = {
             "interventions", "what earlier atoms do to the next", "interventions", "SALT 4, 25", draw_interventions
         ),
         FigureKind("length", "what length does, at equal correctness", "interventions", "SALT 26, 27", draw_length),
+        FigureKind("second-model", "where another model would go elsewhere", "second-model", "", draw_second_model),
         FigureKind("probe-layers", "which layer knows what is right", "activations", "ACUTE 6", draw_probe_layers),
         FigureKind(
             "sample-complexity", "how many answers a probe needs", "activations", "ACUTE 5", draw_sample_complexity

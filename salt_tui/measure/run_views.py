@@ -49,18 +49,18 @@ MOST_SCORES, MOST_VIEWED = 6_000_000, 3_000_000
 
 @dataclass(frozen=True, slots=True)
 class SignalNumbers:
-    """What one confidence function or signal is worth on the chosen units.
+    """What one confidence function or signal is worth on the chosen units, as far as it is measured.
 
     Attributes:
         function: its name.
-        raw: numbers of the scores as they are, by the names of `confidence_view.METRICS`.
-        mapped: the same after the map.
-        interval: of raw AUROC; None while it is not measured.
+        raw: numbers of the scores as they are, by the names of `confidence_view.METRICS`; None while not measured.
+        mapped: the same after the map; None while not measured.
+        interval: of raw AUROC; None while not measured.
     """
 
     function: str
-    raw: Mapping[str, TaskMean]
-    mapped: Mapping[str, TaskMean]
+    raw: Mapping[str, TaskMean] | None
+    mapped: Mapping[str, TaskMean] | None
     interval: Interval | None
 
 
@@ -99,6 +99,14 @@ class ListedUnit:
     confidence: float
     text: str | None
     reference: str | None
+
+
+_Measured = tuple[str, str, str, str | None, str | None, str | None]
+"""Unit, function, map, task, column and part of numbers."""
+
+
+def _measured(choice: ViewChoice, function: str, calibrator: str) -> _Measured:
+    return choice.unit, function, calibrator, choice.task, choice.slice, choice.part
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -148,6 +156,7 @@ class RunViews:
         self._scores: _Recent[tuple[str, str, str], dict[str, TaskScores]] = _Recent(MOST_SCORES)
         self._views: _Recent[ViewChoice, ConfidenceView] = _Recent(MOST_VIEWED)
         self._parts: dict[tuple[str, str], tuple[Part, ...]] = {}
+        self._values: dict[_Measured, Mapping[str, TaskMean]] = {}
         self._intervals: dict[tuple[str, str, str | None, str | None], Mapping[str | None, Interval]] = {}
         self._course: CourseOfAnswers | None = None
         self._concluded: Concluded | None = None
@@ -250,6 +259,18 @@ class RunViews:
         tasks = self.read(choice.unit).task_names[:most]
         return tuple((task, self.view(replace(choice, task=task))) for task in tasks)
 
+    def known_side_by_side(self, choice: ViewChoice) -> tuple[tuple[str, ConfidenceView], ...] | None:
+        """Return these views where all of them were measured before and are still kept; None where they are not."""
+        if choice.slice is not None:
+            parts = self._parts.get((choice.unit, choice.slice), ())
+            choices = {str(part.label): replace(choice, part=str(part.label)) for part in parts[:MOST_SIDE_BY_SIDE]}
+        else:
+            names = self._columns[choice.unit].task_names if choice.unit in self._columns else ()
+            choices = {task: replace(choice, task=task) for task in names[:MOST_SIDE_BY_SIDE]}
+        known = {name: self.known_view(one) for name, one in choices.items()}
+        found = tuple((name, view) for name, view in known.items() if view is not None)
+        return found if found and len(found) == len(known) else None
+
     def count_side_by_side(self, choice: ViewChoice) -> int:
         """Return how many there are."""
         if choice.slice is not None:
@@ -272,19 +293,24 @@ class RunViews:
             return WHOLE
         return next(part for part in self.parts(choice.unit, choice.slice) if part.label == choice.part)
 
-    def signal_numbers(self, choice: ViewChoice, function: str, after: str) -> SignalNumbers:
-        """Measure one signal on the chosen units, without an interval unless it is known already.
+    def known_numbers(self, choice: ViewChoice, function: str, after: str) -> SignalNumbers:
+        """Return what is known of a signal on the chosen units; nothing is measured.
 
         Args:
             choice: the units.
             function: the signal.
             after: the map for the numbers after calibration.
         """
-        part = self._part(choice)
-        raw = view_values(self.scores(choice.unit, function, RAW), choice.task, part)
-        mapped = view_values(self.scores(choice.unit, function, after), choice.task, part)
-        known = self._intervals.get((choice.unit, function, choice.slice, choice.part), {})
-        return SignalNumbers(function, raw, mapped, known.get(choice.task))
+        raw, mapped = (self._values.get(_measured(choice, function, one)) for one in (RAW, after))
+        intervals = self._intervals.get((choice.unit, function, choice.slice, choice.part), {})
+        return SignalNumbers(function, raw, mapped, intervals.get(choice.task))
+
+    def measure_numbers(self, choice: ViewChoice, function: str, calibrator: str) -> None:
+        """Measure one signal on the chosen units after a map, if it was not measured before; no interval."""
+        key = _measured(choice, function, calibrator)
+        if key not in self._values:
+            scores = self.scores(choice.unit, function, calibrator)
+            self._values[key] = view_values(scores, choice.task, self._part(choice))
 
     def measure_interval(self, choice: ViewChoice, function: str) -> None:
         """Measure the intervals of raw AUROC, those of the report, of the chosen part for all tasks and for each."""
@@ -303,6 +329,10 @@ class RunViews:
         """Return how atoms change along an answer."""
         if self._course is None:
             self._course = course_of_answers(self.read("atom"))
+        return self._course
+
+    def known_course(self) -> CourseOfAnswers | None:
+        """Return how atoms change along an answer where that was measured before."""
         return self._course
 
     def concluded(self) -> Concluded | None:
@@ -388,10 +418,10 @@ def _stamp(queries: Queries, run: int) -> tuple[object, ...]:
 
 
 def ordered_by_auroc(numbers: Sequence[SignalNumbers]) -> list[SignalNumbers]:
-    """Return the signals, the one with the highest AUROC first and those without one last."""
+    """Return the signals, the one with the highest AUROC first, those without one or not measured yet last."""
 
     def key(found: SignalNumbers) -> float:
-        value = found.raw["auroc"].mean.value
+        value = None if found.raw is None else found.raw["auroc"].mean.value
         return np.inf if value is None else -value
 
     return sorted(numbers, key=key)

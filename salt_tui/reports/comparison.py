@@ -11,6 +11,7 @@ from typing import Any
 from salt_tui.csv_rows import write_csv
 from salt_tui.measure.header import RunHeader
 from salt_tui.measure.two_runs import ComparedRuns
+from salt_tui.number_text import signed
 from salt_tui.reports.cells import interval_notes
 from salt_tui.reports.html_page import Section
 from salt_tui.reports.json_report import ends, header_data
@@ -336,12 +337,6 @@ def _cell_data(test: SignedRankTest) -> dict[str, Any]:
         "p_worse_holm": test.corrected_worse.value,
         "reason": test.p_better.reason,
     }
-
-
-def signed(value: float | None) -> str:
-    """Return a difference, with a plus where it is positive as shown."""
-    text = number(value)
-    return f"+{text}" if value is not None and value > 0.0 and float(f"{value:.3f}") > 0.0 else text
 
 
 def _p(value: float | None) -> str:

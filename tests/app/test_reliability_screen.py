@@ -20,10 +20,11 @@ from salt_tui.app.application import SaltApp
 from salt_tui.app.dialogs import TextToRead
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.messages import OpenRun
+from salt_tui.app.reliability_body import BinList, SignalList
 from salt_tui.app.reliability_export import FIGURE_OF, figure_name, write_view
 from salt_tui.app.reliability_pictures import Kind
 from salt_tui.app.reliability_plot import ConfidencePlot
-from salt_tui.app.reliability_screen import BinList, ReliabilityScreen, SignalList
+from salt_tui.app.reliability_screen import ReliabilityScreen
 from salt_tui.app.reliability_state import ReliabilityState
 from salt_tui.app.reliability_windows import BinWindow, SliceWindow, ViewFileWindow
 from salt_tui.figures.registry import FIGURES
@@ -101,6 +102,20 @@ def text_of(screen: ReliabilityScreen, name: str) -> str:
     return str(screen.query_one(name, Static).render())
 
 
+def signals_measured(screen: ReliabilityScreen) -> Callable[[], bool]:
+    """Return whether every signal is measured, raw and after the map."""
+
+    def measured() -> bool:
+        views, state = screen._views, screen.state
+        if views is None or not views.signals_read:
+            return False
+        names = views.functions(state.unit)
+        known = [views.known_numbers(state.choice, name, state.after) for name in names]
+        return len(names) > 10 and all(found.raw and found.mapped for found in known)
+
+    return measured
+
+
 def measured(screen: ReliabilityScreen) -> Callable[[], bool]:
     """Return whether the view on the screen is the chosen one."""
     return lambda: screen._view is not None and screen._view.choice == screen.state.choice
@@ -149,7 +164,7 @@ def test_a_reader_finds_signal_map_and_coverage_as_the_report_has_them(whole: Pa
 def test_keys_of_rows_of_what_is_looked_at_and_of_the_threshold(whole: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await opened(app, pilot)
-        await until(pilot, lambda: len(screen._signals) > 10, 60)
+        await until(pilot, signals_measured(screen), 60)
         state = screen.state
         # The rows of a list.
         bins = screen.query_one(BinList)
@@ -271,7 +286,7 @@ def test_keys_of_slices_and_units_and_down_to_an_answer(whole: Path) -> None:
 def test_everything_by_mouse(whole: Path) -> None:
     async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
         screen = await opened(app, pilot)
-        await until(pilot, lambda: len(screen._signals) > 10, 60)
+        await until(pilot, signals_measured(screen), 60)
         state, plot = screen.state, screen.query_one(ConfidencePlot)
         await pilot.click(ConfidencePlot, offset=(plot.size.width - 3, 2))
         high = state.coverage

@@ -35,7 +35,7 @@ def said(data: dict[str, Any], question: str) -> dict[str, Any]:
 
 def test_numbers_have_no_negative_zero_and_infinity_is_one() -> None:
     assert number(-0.0001) == ".000"
-    assert number(-0.12) == "-.120"
+    assert number(-0.12) == "−.120"
     assert number(float("inf")) == "∞"
     assert number(None) == "–"
     assert interval_text(Interval(0.0184, 1.0)) == "[.018 1.000]", "as many digits as the point, so that it lies inside"

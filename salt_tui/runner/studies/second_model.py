@@ -16,6 +16,7 @@ from salt_tui.runner.prompting import EncodedProblem
 from salt_tui.runner.studies.against_tokens import compare_with_tokens, verdict
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
 from salt_tui.runner.studies.plan import CoveredAnswer, Options, StudyPlan
+from salt_tui.store.partings import KL, read_partings
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import GenerationEnd, SignalRecord, TokenRecord, UnitKind
 from salt_tui.store.results import StoredStudy, StoredToken
@@ -24,7 +25,6 @@ from scoring.confidence import unit_confidences
 from scoring.signals import SECOND
 from scoring.two_models import kl_lower_bound
 
-KL = "kl_lower_bound"
 INFINITE = "infinite: the second model rules out what the first allows"
 NOT_WALKED = "the second model did not come to it"
 
@@ -252,23 +252,13 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
     """Say where the second model would have gone elsewhere first, answer by answer."""
     run, work = study.work.run, study.work
     given = {signal.name: signal for signal in queries.signal_names(run) if signal.work == work}
-    divergence: dict[int, list[float]] = {}
-    if KL in given:
-        for record in queries.signals(run, f"{KL}@{work}", "token"):
-            divergence.setdefault(record.generation, []).append(np.inf if record.value is None else record.value)
     rows: list[tuple[str | int | float | None, ...]] = []
     parted: dict[str, list[bool]] = {}
-    for walk in queries.generations(work, "walk"):
-        assert walk.parent is not None
-        tokens = queries.tokens(walk.id)
-        place = next((place for place, token in enumerate(tokens) if _elsewhere(token)), None)
-        parted.setdefault(walk.task, []).append(place is not None)
-        values = divergence.get(walk.parent, [])
-        mean = sum(values) / len(values) if values else None
-        said = None if place is None else tokens[place].piece.decode("utf-8", "replace")
-        other = None if place is None else tokens[place].alternative_pieces[0].decode("utf-8", "replace")
-        first = None if place is None else place + 1
-        rows.append((walk.task, walk.position + 1, len(tokens), first, said, other, mean if mean != np.inf else None))
+    for found in read_partings(queries, work):
+        parted.setdefault(found.task, []).append(bool(found.apart))
+        first = found.apart[0] + 1 if found.apart else None
+        said, other = (None if text is None else text.decode("utf-8", "replace") for text in (found.said, found.other))
+        rows.append((found.task, found.position + 1, found.tokens, first, said, other, found.mean_kl))
     notes = [
         f"First apart: the first token, counted from 1, that the second model ({study.model.name}) would not have"
         " chosen; then what the answer has there and what it would have said. KL: mean over tokens, in nats, of a lower"
@@ -277,7 +267,7 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
     if parted and not any(map(any, parted.values())):
         notes.append(f"None of {sum(map(len, parted.values()))} answers parts anywhere.")
     else:
-        notes += [f"{task}: {sum(found)} of {len(found)} answers part somewhere." for task, found in parted.items()]
+        notes += [f"{task}: {sum(some)} of {len(some)} answers part somewhere." for task, some in parted.items()]
     for kind, plural in UNITS.items():
         names = tuple(f"{name}@{work}" for name, signal in given.items() if kind in signal.kinds)
         if names:
@@ -285,10 +275,6 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
             notes.append(verdict(conclusion, names, "the second model", plural))
     columns = ("task", "answer", "tokens", "first_apart", "said", "second_says", "mean_kl")
     return StudyResult(columns, tuple(rows), tuple(notes))
-
-
-def _elsewhere(token: StoredToken) -> bool:
-    return bool(token.record.alternatives) and token.record.alternatives[0] != token.record.id
 
 
 SECOND_MODEL = StudyKind(
