@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from itertools import groupby
@@ -16,7 +17,7 @@ from rich.text import Text
 from tools.terminal_driver import TerminalDriver
 from tools.whole_evaluation import evaluate, terminal_environment
 
-PICTURES = {"setup": "app-setup", "surest_wrong": "app-live", "answer": "app-answer", "runs": "app-runs"}
+PICTURES = {"setup": "app-setup", "runs": "app-runs"}
 SAMPLES = 5
 
 PICTURE = """\
@@ -86,6 +87,22 @@ def run_nano(home: Path, name: str, *settings: str) -> Path:
     return database
 
 
+def live(home: Path, path: Path, of_answer: Path) -> None:
+    """Write a picture of a run while the tiny model computes it, which is right as often as wrong, and of an answer."""
+    wanted = ["--tasks", "kronecker_product,dna_translation,maze", "--difficulty", "easy", "--limit", "20"]
+    arguments = ["run", "-m", "nano", "--seed", "1", *wanted, "--db", str(home / "live.db"), "--display", "app"]
+    with TerminalDriver(["-m", "salt_tui", *arguments], terminal_environment(home)) as terminal:
+        terminal.wait_for(lambda text: re.search(r"dna_translation +1\d/20", text) is not None, 120)
+        terminal.press("c")
+        terminal.wait_for("of the surest errors", 30)
+        path.write_text(picture(terminal, path.stem), encoding="utf-8")
+        print(path)
+        terminal.wait_for("finished", 120)
+        terminal.press("enter")
+        terminal.wait_for("entropy", 30)
+        keep(terminal, of_answer)
+
+
 def replay(home: Path, path: Path) -> None:
     """Write a picture of an answer with an atom changed."""
     database = run_nano(home, "replay.db", "--tasks", "dna_translation", "--difficulty", "medium", "--limit", "2")
@@ -144,7 +161,7 @@ def reliability(home: Path, path: Path) -> None:
 
 
 def main() -> None:
-    """Write pictures of Replay, Compare and Reliability; then evaluate, and write one of each step in `PICTURES`."""
+    """Write pictures of what the tiny model does; then evaluate, and write one of each step in `PICTURES`."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
 
     def look(name: str, terminal: TerminalDriver) -> None:
@@ -155,6 +172,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
+        live(home, folder / "app-live.svg", folder / "app-answer.svg")
         replay(home, folder / "app-replay.svg")
         compare(home, folder / "app-compare.svg")
         reliability(home, folder / "app-reliability.svg")

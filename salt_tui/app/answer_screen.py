@@ -64,6 +64,7 @@ class AnswerScreen(FramedScreen):
         Binding("p", "texts", "Prompt", tooltip="Prompt, raw reply, and all confidences", id="answer.texts"),
         Binding("slash", "search", "Search", id="answer.search"),
         Binding("n", "search_on", "Next", tooltip="Next place with the words", id="answer.search_on"),
+        Binding("space", "pause_play", "Pause", tooltip="Let no more tokens arrive", id="answer.pause_play"),
         Binding("space", "play", "Play", tooltip="Let the tokens arrive again", id="answer.play"),
         Binding("plus", "speed(1)", "Faster", id="answer.faster"),
         Binding("minus", "speed(-1)", "Slower", id="answer.slower"),
@@ -72,9 +73,9 @@ class AnswerScreen(FramedScreen):
         Binding("escape", "back", "Back", id="answer.back"),
     ]
     FOOTER = (
-        "answer.back", "answer.faster", "answer.slower", "answer.next_token", "answer.next_atom", "answer.next_wrong",
-        "answer.replay", "answer.previous", "answer.play", "answer.texts", "answer.search", "answer.search_on",
-        "answer.copy",
+        "answer.back", "answer.pause_play", "answer.faster", "answer.slower", "answer.next_token", "answer.next_atom",
+        "answer.next_wrong", "answer.replay", "answer.previous", "answer.play", "answer.texts", "answer.search",
+        "answer.search_on", "answer.copy",
     )  # fmt: skip
 
     def __init__(self, desk: Desk) -> None:
@@ -385,6 +386,10 @@ class AnswerScreen(FramedScreen):
             self._draw()
             self.refresh_bindings()
 
+    def action_pause_play(self) -> None:
+        """Let no more tokens arrive."""
+        self.action_play()
+
     def action_speed(self, step: int) -> None:
         """Play faster or slower."""
         self._player.change_speed(step)
@@ -415,6 +420,10 @@ class AnswerScreen(FramedScreen):
         """Grey out what needs an answer while there is none."""
         if action == "search_on":
             return bool(self._words)
+        if action == "pause_play":
+            return self._player.playing
+        if action == "play" and self._player.playing:
+            return False
         if action == "speed":
             return self._player.playing or self._player.arrived < self._player.total
         needs = {"token", "atom", "line", "end", "wrong", "answer", "texts", "search", "play", "copy", "replay"}

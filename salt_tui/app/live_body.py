@@ -119,17 +119,23 @@ class LiveBody(FramedScreen):
 
     def draw_tasks(self, session: RunSession) -> None:
         """Say how far each task is, and mark that of the cursor."""
-        rows = TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
         cursor = self.heatmap.cursor
         marked = session.state.map.task
         if marked is None and cursor is not None:
             marked = session.state.map.answers[cursor.answer].task
-        lines = live_lines.task_lines(session.state, session.task_numbers, marked, rows, self.size.width)
+        lines = live_lines.task_lines(session.state, session.task_numbers, marked, self._task_rows, self.size.width)
         self.set_text("tasks", "\n".join(lines))
 
-    def task_lines_drawn(self) -> int:
-        """Return how many lines the tasks have."""
-        return len(self.shown_text("tasks").split("\n"))
+    @property
+    def _task_rows(self) -> int:
+        return TALL_TASK_ROWS if self.size.height >= TALL else TASK_ROWS
+
+    def task_at(self, line: int, column: int) -> str | None:
+        """Return the task that stands at a place in the lines of the tasks; None where there is none."""
+        session = self._session
+        if session is None:
+            return None
+        return live_lines.task_at(session.state, session.task_numbers, self._task_rows, self.size.width, line, column)
 
     def draw_legend(self) -> None:
         """Say what cells show."""

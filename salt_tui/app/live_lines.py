@@ -97,7 +97,7 @@ def task_lines(
     speed = f"{pace:.0f} tok/s" if pace else ""
     if len(tasks) > rows:
         first = both_ends(_all_tasks_line(tasks, width - cell_len(speed) - 2), f"{speed} " if speed else "", width)
-        return [fit(line, width) for line in (first, *_beside(tasks, numbers, marked, width))]
+        return [fit(line, width) for line in (first, *map("".join, _beside(tasks, numbers, marked, width)))]
     current = next((task.name for task in tasks if task.done < task.total), None)
     room = min(LONGEST_NAME, max(len(visible(task.name)) for task in tasks), max(LEAST_NAME, width - BESIDES_NAME))
     return [
@@ -144,21 +144,38 @@ def _all_tasks_line(tasks: list[TaskView], width: int) -> str:
     return f" {done}/{total}{at_work}"
 
 
-def _beside(tasks: list[TaskView], found: Mapping[str, TaskNumbers], marked: str | None, width: int) -> list[str]:
-    """Return every task's name and precision beside each other: in one line, or in two under each other."""
+def task_at(
+    state: LiveState, numbers: Mapping[str, TaskNumbers], rows: int, width: int, line: int, column: int
+) -> str | None:
+    """Return the task whose name or numbers stand in a line and column of `task_lines`, both 0-based; None for none."""
+    tasks = list(state.view.tasks.values())
+    if len(tasks) <= rows:
+        return tasks[line].name if line < len(tasks) else None
+    names = iter(tasks)
+    for place, cells in enumerate(_beside(tasks, numbers, None, width), 1):
+        end = 0
+        for cell, task in zip(cells, names, strict=False):
+            end += cell_len(cell)
+            if place == line and column < end:
+                return task.name
+    return None
+
+
+def _beside(tasks: list[TaskView], found: Mapping[str, TaskNumbers], marked: str | None, width: int) -> list[list[str]]:
+    """Return every task's name and precision in cells beside each other: one row of them, or two under each other."""
     numbers = [known(found[task.name].precision if task.name in found else None) for task in tasks]
     marks = [CURSOR_ROW if task.name == marked else " " for task in tasks]
     names = [visible(task.name, LONGEST_NAME) for task in tasks]
-    whole = [f"{mark}{name} {number}" for mark, name, number in zip(marks, names, numbers, strict=True)]
-    if cell_len(" ".join(whole)) <= width:
-        return [" ".join(whole)]
+    whole = [f"{mark}{name} {number} " for mark, name, number in zip(marks, names, numbers, strict=True)]
+    if cell_len("".join(whole)) <= width + 1:
+        return [[*whole[:-1], whole[-1].rstrip()]]
     columns = -(-len(tasks) // 2)
     room = max(LEAST_NAME, width // columns - len("> .00 "))
     cut = [
         f"{mark}{set_cell_size(fit(name, room), room)} {number:<4}"
         for mark, name, number in zip(marks, names, numbers, strict=True)
     ]
-    return ["".join(cut[:columns]), "".join(cut[columns:])]
+    return [cut[:columns], cut[columns:]]
 
 
 def _share(done: int, total: int) -> float:

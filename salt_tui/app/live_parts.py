@@ -52,12 +52,13 @@ class TaskLines(Static):
     """The lines of the tasks; a click on one chooses its task."""
 
     class Chosen(Message):
-        """The line of a task was clicked; the first line is 0."""
+        """The line of a task was clicked; the first line and column are 0."""
 
-        def __init__(self, line: int) -> None:
+        def __init__(self, line: int, column: int) -> None:
             super().__init__()
             self.line = line
+            self.column = column
 
     def on_click(self, event: events.Click) -> None:
         """Say which line it was."""
-        self.post_message(self.Chosen(event.y))
+        self.post_message(self.Chosen(event.y, event.x))

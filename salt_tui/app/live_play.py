@@ -29,6 +29,11 @@ class PlayedRun:
         self._ticked = time.monotonic()
         heatmap.show_map(self._player.map, follow=True)
 
+    @property
+    def playing(self) -> bool:
+        """Whether more atoms arrive."""
+        return self._player.clock.playing
+
     def toggle(self) -> None:
         """Let atoms arrive, or pause."""
         self._player.clock.toggle()

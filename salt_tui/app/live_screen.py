@@ -46,6 +46,7 @@ class LiveScreen(LiveBody):
         Binding("space", "pause", "Pause", id="live.pause"),
         Binding("space", "go_on", "Go on", id="live.go_on"),
         Binding("space", "play", "Play", tooltip="Let the atoms arrive again", id="live.play"),
+        Binding("space", "pause_play", "Pause", tooltip="Let no more atoms arrive", id="live.pause_play"),
         Binding("plus", "speed(1)", "Faster", id="live.faster"),
         Binding("minus", "speed(-1)", "Slower", id="live.slower"),
         Binding("f", "function(1)", "Signal", tooltip="Next function or signal", id="live.function"),
@@ -65,7 +66,7 @@ class LiveScreen(LiveBody):
         Binding("X", "say_why_not('stop')", "Why nothing is stopped", id="why.live_not_stopped"),
     ]
     FOOTER = (
-        "live.faster", "live.slower", "live.go_on", "live.pause", "live.cancel_run", "live.resume",
+        "live.pause_play", "live.faster", "live.slower", "live.go_on", "live.pause", "live.cancel_run", "live.resume",
         "map.open", "map.next_wrong", "map.surest_wrong", "map.previous_answer", "live.function", "live.filter",
         "live.play", "live.task", "live.granularity", "live.export", "live.log", "live.cancel_answer", "live.copy",
     )  # fmt: skip
@@ -222,13 +223,17 @@ class LiveScreen(LiveBody):
             return able and (session.state.phase == "paused") is (action == "go_on") if session is not None else False
         if action in {"cancel_answer", "cancel_run"}:
             return True if session is not None and session.computing else None
+        if action == "pause_play":
+            return self._play is not None and self._play.playing
         if action == "play":
-            return (
-                session is not None
-                and not session.computing
-                and not session.reading
-                and bool(session.state.map.answers)
-            )
+            if (
+                session is None
+                or session.computing
+                or session.reading
+                or (self._play is not None and self._play.playing)
+            ):
+                return False
+            return any(len(answer.units["atom"]) for answer in session.state.map.answers)
         if action == "speed":
             return self._play is not None
         if action == "resume":
@@ -273,6 +278,10 @@ class LiveScreen(LiveBody):
             )
         self._play.toggle()
         self.refresh_bindings()
+
+    def action_pause_play(self) -> None:
+        """Let no more atoms arrive."""
+        self.action_play()
 
     def action_speed(self, step: int) -> None:
         """Play faster or slower."""
@@ -349,12 +358,12 @@ class LiveScreen(LiveBody):
     def on_task_lines_chosen(self, message: TaskLines.Chosen) -> None:
         """Go to the first answer of the task whose line was clicked."""
         session = self._session
-        tasks = [] if session is None else list(session.state.view.tasks)
-        if session is None or not 0 <= message.line < len(tasks) == self.task_lines_drawn():
+        task = self.task_at(message.line, message.column)
+        if session is None or task is None:
             return
-        session.state.map.task = tasks[message.line]
+        session.state.map.task = task
         answers = session.state.map.answers
-        found = (Place(number, 0) for number, answer in enumerate(answers) if answer.task == tasks[message.line])
+        found = (Place(number, 0) for number, answer in enumerate(answers) if answer.task == task)
         self.heatmap.go_to(next(found, None))
         self.redraw()
 

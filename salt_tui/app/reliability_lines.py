@@ -45,7 +45,7 @@ def signal_heads(after: str, width: int) -> str:
 def signal_row(found: SignalNumbers, best: bool, width: int) -> str:
     """Return one signal: its ranking, and its calibration before and after the map."""
     interval = ""
-    if found.interval is not None and found.interval.low is not None:
+    if found.raw is not None and found.interval is not None and found.interval.low is not None:
         interval = f" [{number(found.interval.low, 2)} {number(found.interval.high, 2)}]"
     auroc = f"{_value(found.raw, 'auroc', 2)}{interval}"
     columns = _columns(width)

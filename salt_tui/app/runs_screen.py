@@ -398,9 +398,17 @@ class RunsScreen(FramedScreen):
 
         def delete(answer: bool | None) -> None:
             if answer:
+                self._leave(numbers)
                 self.delete_runs(numbers)
 
         self.app.push_screen(Question(f"Delete {what}?", runs_state.consequence(runs)), delete)
+
+    def _leave(self, runs: tuple[int, ...]) -> None:
+        """Go to the nearest run that stays: the list may be read while only some of them are gone."""
+        staying = [place for place, run in enumerate(self._shown) if run.run not in runs]
+        if staying:
+            here = self.table.cursor_row
+            self.table.move_cursor(row=next((place for place in staying if place >= here), staying[-1]), animate=False)
 
     @work(thread=True, group="delete", exit_on_error=False)
     def delete_runs(self, runs: tuple[int, ...]) -> None:

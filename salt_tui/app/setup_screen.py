@@ -36,6 +36,9 @@ from tasks.task import DIFFICULTIES, METHODS
 ESTIMATE_AFTER = 0.4
 """Seconds without a change before the cost is estimated anew."""
 
+COST_ROWS = 2
+"""Rows in which the cost is said; longer words give way to shorter ones."""
+
 
 class SetupScreen(FramedScreen):
     """The form."""
@@ -70,7 +73,7 @@ class SetupScreen(FramedScreen):
         self._offer: Offer | None = None
         self._choices = load_choices()
         self._estimates = 0
-        self._cost = ""
+        self._cost: tuple[str, ...] = ()
         self._looked = False
         self._models: tuple[OfferedModel, ...] = ()  # those that the filter leaves
         self._own = [name for name in self._choices.tasks if name.startswith("file:")]
@@ -280,21 +283,24 @@ class SetupScreen(FramedScreen):
         """Estimate the cost beside the screen."""
         from salt_tui.app import setup_state
 
-        with failures_told(self.app, lambda line: self._show_estimate(line, number)):
+        with failures_told(self.app, lambda line: self._show_estimate((line,), number)):
             words = setup_state.estimate(choices, self.desk.database)
             self.app.call_from_thread(self._show_estimate, words, number)
 
-    def _show_estimate(self, words: str, number: int) -> None:
+    def _show_estimate(self, words: tuple[str, ...], number: int) -> None:
         if number == self._estimates:
-            self._say_cost(words)
+            self._say_cost(*words)
 
-    def _say_cost(self, words: str, *, wrong: bool = False) -> None:
+    def _say_cost(self, *words: str, wrong: bool = False) -> None:
         self._cost = words
         self._draw_cost()
         self.query_one("#cost", Static).set_class(wrong, "wrong")
 
     def _draw_cost(self) -> None:
-        self.query_one("#cost", Static).update(broken(self._cost, max(20, self.size.width - 2), 2))
+        width = max(20, self.text_width)
+        whole = (words for words in self._cost if broken(words, width).count("\n") < COST_ROWS)
+        words = next(whole, self._cost[-1] if self._cost else "")
+        self.query_one("#cost", Static).update(broken(words, width, COST_ROWS))
 
     # --- actions ------------------------------------------------------------------------------------------------
 

@@ -253,9 +253,9 @@ def _problem_with_own(own: Sequence[str], choices: Choices, offer: Offer | None)
     return next((rows[name].problem for name in own if name in rows and rows[name].problem is not None), None)
 
 
-def estimate(choices: Choices, database: Path) -> str:
-    """Say what the choices will cost, in one or two lines."""
-    return estimate_line(estimate_cost(make_request(choices), earlier_pace(database, choices.model)))
+def estimate(choices: Choices, database: Path) -> tuple[str, ...]:
+    """Say what the choices will cost, in words that get shorter."""
+    return estimate_words(estimate_cost(make_request(choices), earlier_pace(database, choices.model)))
 
 
 QUICK_SECONDS = 120.0
@@ -289,15 +289,17 @@ def quick_check(choices: Choices, database: Path) -> Choices:
     return replace(wanted, limit=1)
 
 
-def estimate_line(cost: CostEstimate) -> str:
-    """Word an estimate."""
+def estimate_words(cost: CostEstimate) -> tuple[str, ...]:
+    """Word an estimate, the longest words first."""
     answers = f"{cost.answers:,} answer{'' if cost.answers == 1 else 's'}"
     tokens = f"about {_round(cost.answer_tokens)}, at most {_round(cost.most_tokens)} tokens"
     prompts = f"after {_round(cost.prompt_tokens)} of prompts"
     if cost.seconds is None or cost.most_seconds is None:
-        return f"time unknown before the first run of this model; {answers}, {tokens} {prompts}"
+        unknown = f"time unknown before the first run of this model; {answers}, {tokens}"
+        return f"{unknown} {prompts}", unknown
     time = f"about {clock(cost.seconds)}, at most {clock(cost.most_seconds)}"
-    return f"{time} at the pace of its last run; {answers}, {tokens} {prompts}"
+    known = f"{time} at the pace of its last run; {answers}, {tokens}"
+    return f"{known} {prompts}", known, f"{time}; {answers}, {tokens}"
 
 
 def _round(tokens: int) -> str:

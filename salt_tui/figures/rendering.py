@@ -41,7 +41,7 @@ _SETTINGS: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
-    "axes.unicode_minus": False,
+    "axes.unicode_minus": True,
     "axes.formatter.use_mathtext": False,
     "axes.formatter.useoffset": False,
     "lines.linewidth": 1.1,

@@ -41,12 +41,13 @@ def draw_second_model(measured: Measured) -> Drawing:
     apart = sum(len(found.apart) for found in answers)
     kl = [found.mean_kl for found in answers if found.mean_kl is not None]
     divergence = f" KL at least {number(sum(kl) / len(kl))} nats a token, mean of {len(kl)} answers." if kl else ""
+    mean = "; thick: mean of tasks" if len(tasks) > 1 else ""
     notes = (
         *measured.study_words,
         f"{measured.second_model} read {len(answers)} answers, {tokens:,} tokens; at {apart:,} another token was its"
         f" likeliest one.{divergence}",
         "Left: the first such token of each answer, counted from 1; open: it has none, at the answer's end. Right: the"
-        " share of such tokens by place in the answer, counted in all tokens of a task; thick: mean of tasks.",
+        f" share of such tokens by place in the answer, of all tokens of a task{mean}.",
     )
     return Drawing("Where would another model go elsewhere?", notes, max(1.9, 0.75 + _ROW * len(tasks)), fill)
 

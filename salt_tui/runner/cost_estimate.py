@@ -160,7 +160,9 @@ def earlier_pace(database: Path, model: str) -> Pace | None:
     """Return the pace of the newest of the last runs of a model that says one; None where there is none."""
     try:
         with open_queries(database) as queries:
-            runs = [listing.run for listing in queries.list_runs() if listing.model == model and listing.answers_done]
+            # A model that was given as a file is stored under the file's name.
+            names = {model, Path(model).name, Path(model).stem}
+            runs = [listing.run for listing in queries.list_runs() if listing.model in names and listing.answers_done]
             for run in runs[:EARLIER_RUNS]:
                 width = int(queries.run_plan(run)["width"])
                 answers = [answer for answer in queries.answers(run) if answer.decode_seconds]

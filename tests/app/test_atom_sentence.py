@@ -96,7 +96,7 @@ def test_hostile_and_wide_text_is_spelled_out_and_cut_and_the_verdict_stays() ->
 @pytest.mark.parametrize(
     ("value", "text"),
     [(1.0, "1"), (0.9997, ".9997"), (0.99999, ">.9999"), (0.5, ".500"), (0.0, "0"), (0.00001, "<.0001"),
-     (0.0023, ".0023"), (1.25, "1.25"), (1.00002, "1.00002"), (-0.02, "-0.02"), (123456.0, "1.235e+05")],
+     (0.0023, ".0023"), (1.25, "1.25"), (1.00002, "1.00002"), (-0.02, "−0.02"), (123456.0, "1.235e+05")],
 )  # fmt: skip
 def test_what_is_not_one_is_not_shown_as_one(value: float, text: str) -> None:
     assert confidence_text(value) == text

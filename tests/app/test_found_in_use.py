@@ -19,8 +19,12 @@ from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.app.terminal import terminal_look
 from salt_tui.palette import DrawingMode, Shading
 from salt_tui.paths import user_models_file
+from salt_tui.runner.events import RunEnded
 from tests.app.conftest import compute
 from tests.app.pilot import drive, footer, screen_text, shown, until
+from tests.app.unit_events import answer_events, started
+from tests.app.written_run import session_of, show
+from tests.stored_runs import store_run
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 16)])
@@ -137,6 +141,49 @@ def test_the_task_whose_numbers_are_shown_is_marked_and_can_be_clicked(stored: P
         assert session.state.map.task == "kronecker_product"
 
     drive(scenario, stored)
+
+
+def test_a_task_that_stands_beside_others_can_be_clicked(tmp_path: Path) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, answers=1, atoms=4)
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        app.post_message(OpenRun(1))
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and "maze" in screen_text(app))
+        session = shown(app)
+        assert session is not None
+        await until(pilot, lambda: not session.reading)
+        row = next(line for line in screen_text(app).splitlines()[2:5] if "maze" in line)
+        place = screen_text(app).splitlines().index(row)
+        await pilot.click(offset=(row.index("maze") + 1, place))
+        await until(pilot, lambda: session.state.map.task == "maze")
+        await until(pilot, lambda: ">maze" in screen_text(app))
+
+    drive(scenario, database)
+
+
+def test_a_run_that_stopped_before_any_atom_offers_nothing_to_look_at(tmp_path: Path) -> None:
+    session, run = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, [], status=None)[:1])
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await show(app, pilot, session)
+        run.ends = True
+        run.mailbox.append(RunEnded(7, "interrupted", None))
+        await until(pilot, lambda: session.state.phase == "interrupted")
+        await until(pilot, lambda: "Stop" not in footer(app))
+        assert not {"Open", "wrong", "Answer", "Play"} & set(footer(app).split()), footer(app)
+
+    drive(scenario, tmp_path / "salt.db")
+
+
+def test_without_a_run_live_has_no_line_of_shades(tmp_path: Path) -> None:
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        await pilot.press("2")
+        await until(pilot, lambda: "No run is open" in screen_text(app))
+        assert "──" not in screen_text(app)
+        assert "×" not in screen_text(app)
+
+    drive(scenario, tmp_path / "x.db")
 
 
 def test_function_and_colours_are_remembered(stored: Path) -> None:

@@ -25,7 +25,7 @@ from salt_tui.app.setup_screen import SetupScreen
 from salt_tui.palette import Shading
 from salt_tui.store.queries import open_queries
 from tests.app.conftest import compute, request
-from tests.app.pilot import drive, screen_text, shown, until, until_still
+from tests.app.pilot import drive, footer, screen_text, shown, until, until_still
 
 BINDINGS = {binding.id: binding for binding in all_bindings(SaltApp)}
 
@@ -128,6 +128,9 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         await press(pilot, "live.slower")
         await press(pilot, "live.faster")
         await until(pilot, lambda: "atoms · 4 a second" in screen_text(app))
+        assert footer(app).startswith("space Pause")
+        await press(pilot, "live.pause_play")
+        await until(pilot, lambda: "space goes on" in screen_text(app))
         await press(pilot, "live.back")
         assert screen.heatmap.map is session.state.map
         await press(pilot, "live.function")
@@ -383,8 +386,8 @@ def test_keys_for_several_runs(stored: Path) -> None:
         await until(pilot, lambda: "Delete 2 runs?" in screen_text(app))
         await pilot.press("y")
         await until(pilot, lambda: screen.table.row_count == 2)
-        await until(pilot, lambda: screen.chosen is not None and screen.chosen.run == 1)
-        await pilot.press("up", "d")
+        await until(pilot, lambda: screen.chosen is not None and screen.chosen.run == 2)
+        await pilot.press("d")
         await until(pilot, lambda: "Delete run 2?" in screen_text(app))
         await pilot.press("y")
         await until(pilot, lambda: screen.table.row_count == 1)
@@ -494,7 +497,9 @@ def test_keys_of_an_answer(stored: Path) -> None:
         await until(pilot, lambda: "tokens · 1 a second" in screen_text(app))
         await press(pilot, "answer.faster")
         assert screen._player.speed == 2
-        await press(pilot, "answer.play")
+        assert "Pause" in footer(app)
+        assert "Play" not in footer(app)
+        await press(pilot, "answer.pause_play")
         assert not screen._player.playing
         await until(pilot, lambda: "space goes on" in screen_text(app))
         scrubber = screen.query_one("#course", Scrubber)

@@ -75,6 +75,23 @@ def test_the_lines_of_tasks_fit_and_name_all(width: int) -> None:
     assert "1/8000" in lines[0]
 
 
+@pytest.mark.parametrize(("rows", "width"), [(2, 60), (2, 80), (2, 200), (8, 80)])
+def test_a_task_is_found_where_its_name_and_its_number_stand(rows: int, width: int) -> None:
+    state = state_of(started(*TASKS), *answer_events(1, 0, ["·×"], task="kronecker_product"))
+    lines = live_lines.task_lines(state, {}, "code", rows, width)
+    for task in TASKS:
+        line, column = next(
+            (line, words.index(task[:4]))
+            for line, words in enumerate(lines)
+            if task[:4] in words and (line or rows == 8)
+        )
+        assert live_lines.task_at(state, {}, rows, width, line, column) == task
+        assert live_lines.task_at(state, {}, rows, width, line, column - 1) == task, "the mark before the name"
+    if rows == 2:
+        assert live_lines.task_at(state, {}, rows, width, 0, 1) is None, "the line of all tasks"
+    assert live_lines.task_at(state, {}, rows, width, len(lines), 1) is None
+
+
 def test_the_score_is_that_of_the_unit_that_is_shown(tmp_path: Path) -> None:
     session, _ = session_of(tmp_path / "salt.db", started(), *answer_events(1, 0, ["··", "·×", "·-"]))
 

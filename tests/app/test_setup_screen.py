@@ -80,6 +80,9 @@ def test_the_cost_is_broken_anew_for_another_width(tmp_path: Path) -> None:
         await pilot.pause()
         rows = str(screen.query_one("#cost", Static).render()).split("\n")
         assert [row.strip() for row in rows] == ["about 0:29, at most 1:11 at the pace of its last run;"] * 2
+        screen._say_cost("one word after the other for too long " * 4, "few words")
+        await pilot.pause()
+        assert str(screen.query_one("#cost", Static).render()) == "few words"
 
     drive(scenario, tmp_path / "x.db")
 

@@ -26,7 +26,7 @@ from salt_tui.app.runs_state import (
 from salt_tui.app.settings import Choices, choices_path, keys_path, load_choices, load_keys, save_choices
 from salt_tui.app.setup_state import (
     estimate,
-    estimate_line,
+    estimate_words,
     field_problems,
     first_problem,
     look_around,
@@ -104,15 +104,22 @@ def test_the_pace_is_that_of_the_last_run_of_the_model(stored: Path) -> None:
     assert pace.tokens_per_second > 0
     assert earlier_pace(stored, "another") is None
     assert earlier_pace(stored.with_name("none.db"), "tiny.scripted.json") is None
-    assert "at the pace of its last run" in estimate(CHOICES, stored)
+    assert "at the pace of its last run" in estimate(CHOICES, stored)[0]
 
 
 def test_an_estimate_in_words() -> None:
-    words = estimate_line(CostEstimate(40, 12_000, 900, 2_500, 61.0, 3_700.0))
-    assert words == (
-        "about 1:01, at most 1:01:40 at the pace of its last run; 40 answers, about 900, at most 2.5 k tokens after"
-        " 12.0 k of prompts"
+    known = "about 1:01, at most 1:01:40 at the pace of its last run; 40 answers, about 900, at most 2.5 k tokens"
+    assert estimate_words(CostEstimate(40, 12_000, 900, 2_500, 61.0, 3_700.0)) == (
+        f"{known} after 12.0 k of prompts",
+        known,
+        "about 1:01, at most 1:01:40; 40 answers, about 900, at most 2.5 k tokens",
     )
+    unknown = estimate_words(CostEstimate(1, 12_000, 900, 2_500, None, None))
+    assert unknown[1] == "time unknown before the first run of this model; 1 answer, about 900, at most 2.5 k tokens"
+
+
+def test_a_model_that_was_given_as_a_file_is_known_by_the_name_of_its_runs(stored: Path) -> None:
+    assert earlier_pace(stored, "/elsewhere/tiny.scripted.json") == earlier_pace(stored, "tiny.scripted.json")
 
 
 def test_what_there_is(stored: Path) -> None:

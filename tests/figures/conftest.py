@@ -12,7 +12,7 @@ import salt_tui.measure.probes
 from salt_tui.figures.measured import FigureOptions, Measured
 from salt_tui.measure.probes import report_probes
 from salt_tui.store.queries import open_queries
-from salt_tui.store.records import GenerationEnd, GenerationStart, InterventionRecord, StudyRecord
+from salt_tui.store.records import GenerationEnd, GenerationStart, InterventionRecord, StudyRecord, TokenRecord
 from salt_tui.store.store import open_store
 from scoring.probe_estimators import ForestSettings
 from scoring.probes import sample_complexity
@@ -58,14 +58,39 @@ def add_interventions(path: Path, run: int, seed: int) -> None:
         store.release(work, "finished")
 
 
+WALKED = 4
+"""Tokens of each walk."""
+
+
+def add_walks(path: Path, run: int) -> None:
+    """Store what a second model says of each answer: that it goes elsewhere from the token of its position on."""
+    with open_store(path) as store:
+        work = store.create_study(run, StudyRecord("second-model", "{}", "hash", "{}", "hash", True, ()))
+        store.claim(work)
+        with open_queries(path) as queries:
+            answers = queries.answers(run)
+        for answer in answers:
+            start = GenerationStart(answer.problem_id, (1, 2), 1, role="walk", parent=answer.generation)
+            walk = store.begin_generation(work, start)
+            store.add_tokens(walk, [_walked(place, place >= answer.problem.position) for place in range(WALKED)])
+            store.end_generation(walk, GenerationEnd(b"A" * WALKED, "end", None, None, None, 0.1, 0.1))
+        store.release(work, "finished")
+
+
+def _walked(place: int, elsewhere: bool) -> TokenRecord:
+    likeliest = (ord("B"), ord("A")) if elsewhere else (ord("A"), ord("B"))
+    return TokenRecord(place, ord("A"), place, place + 1, -0.5, 0.7, likeliest, (-0.4, -1.1), forced=True)
+
+
 @pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of one model on three tasks; the first with interventions (1.1) and activations (1.2)."""
+    """Two runs of one model on three tasks; the first with interventions (1.1), activations (1.2) and walks (1.3)."""
     path = tmp_path_factory.mktemp("figures") / "x.db"
     for seed in (1, 2):
         store_run(path, tasks=TASKS, answers=12, atoms=3, seed=seed)
     add_interventions(path, 1, 1)
     add_activations(path, 1, 1)
+    add_walks(path, 1)
     return path
 
 

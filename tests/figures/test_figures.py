@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from salt_tui.cli import run_command_line
@@ -14,13 +15,14 @@ from salt_tui.figures.errors import FigureError
 from salt_tui.figures.measured import FigureOptions, Measured
 from salt_tui.figures.registry import FIGURES, save_figure
 from salt_tui.figures.rendering import render
+from salt_tui.figures.second_model_figure import shares_along
 from salt_tui.measure.interventions import measure_interventions
 from salt_tui.measure.row_selection import select_rows
 from salt_tui.measure.run_report import measure_report
 from salt_tui.measure.two_runs import RunName, compare_two
-from salt_tui.number_text import number
-from salt_tui.reports.comparison import signed
+from salt_tui.number_text import number, signed
 from salt_tui.reports.text_tables import interval_text
+from salt_tui.store.partings import Parting
 from salt_tui.store.queries import open_queries
 from salt_tui.usage_error import UsageError
 from tests.stored_runs import store_run
@@ -128,6 +130,34 @@ def test_probes_by_layer_size_dimension_and_map(database: Path, tmp_path: Path) 
     assert all(number(value) in shown["sample-complexity"] for value in sizes)
     assert "36 vectors of 6 numbers" in shown["intrinsic-dimension"]
     assert all(name in shown["probe-maps"] for name in report.estimators if "+" not in name)
+
+
+def test_where_a_second_model_parts_from_the_answers(database: Path, tmp_path: Path) -> None:
+    save_figure("second-model", database, "1", tmp_path / "s.svg")
+    shown = " ".join(texts(tmp_path / "s.svg").split())
+    # The n-th answer of a task goes elsewhere from its n-th of four tokens on: four of twelve, at 4 + 3 + 2 + 1 tokens.
+    assert shown.count("4 of 12 part") == 3
+    assert "read 36 answers, 144 tokens; at 30 another token was its likeliest one." in shown
+    save_figure("second-model", database, "1.3", tmp_path / "one.svg", FigureOptions(task="maze"))
+    shown = " ".join(texts(tmp_path / "one.svg").split())
+    assert "read 12 answers, 48 tokens; at 10 " in shown
+    assert "mean of tasks" not in shown
+    with pytest.raises(FigureError, match="--task code: this study has dna_translation, maze, kronecker_product"):
+        save_figure("second-model", database, "1.3", tmp_path / "no.svg", FigureOptions(task="code"))
+
+
+def test_shares_of_tokens_apart_by_place() -> None:
+    five, two = Parting("maze", 0, 5, (0, 4), b"a", b"b", None), Parting("maze", 1, 2, (1,), b"a", b"b", 0.1)
+    # Two tokens fall into the first and the third fifth.
+    assert shares_along([five, two]) == [1 / 2, 0.0, 1 / 2, 0.0, 1.0]
+    assert shares_along([two])[0] == 0.0
+    assert np.isnan(shares_along([two])[1])
+
+
+def test_cells_without_a_confidence_are_counted(tmp_path: Path) -> None:
+    store_run(tmp_path / "x.db", tasks=("maze",), answers=3, atoms=4, statuses=["correct", "wrong"] * 2, tokenless=True)
+    save_figure("heatmap", tmp_path / "x.db", "1", tmp_path / "h.svg")
+    assert "12 of them have no max_probability" in texts(tmp_path / "h.svg")
 
 
 @pytest.mark.parametrize(
