@@ -82,6 +82,7 @@ class RunSession:
         self._measurement = RunningMeasurement(clock)
         self._queries: Queries | None = None
         self._followed: FollowedRun | None = None
+        self._closed = False
         self._last_said: tuple[tuple[int, str, int, int | Said], Said] | None = None
 
     @classmethod
@@ -164,11 +165,12 @@ class RunSession:
                 self.run = number
         if self.reading:
             self._pull_stored(changes)
-        if self.state.phase == "elsewhere" and self._followed is None and not self.reading and self.run is not None:
+        elsewhere = self.state.phase == "elsewhere" and not self.reading and not self._closed
+        if elsewhere and self._followed is None and self.run is not None:
             finished = (answer.generation for answer in self.state.map.answers if answer.status != "open")
             self._followed = FollowedRun(self.database, self.run, finished, describe)
             self._followed.start()
-        if self._followed is not None:
+        if self._followed is not None and not self._closed:
             self._pull_followed(self._followed, changes)
         if self._signals is not None:
             self._pull_signals(self._signals, changes)
@@ -306,7 +308,8 @@ class RunSession:
         return self._background is None or self._background.join(timeout)
 
     def close(self) -> None:
-        """Stop reading and give the file back."""
+        """Stop reading and give the file back; what others compute is not followed, as another session may do that."""
+        self._closed = True
         if self._reader is not None:
             self._reader.stop()
         if self._followed is not None:

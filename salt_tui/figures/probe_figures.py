@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from salt_tui.figures.drawing import FAINT, INK, RIGHT, WRONG, Drawing, name_axes, series
+from salt_tui.figures.drawing import FAINT, INK, RIGHT, SMALL, WRONG, Drawing, name_axes, series
 from salt_tui.figures.errors import FigureError
 from salt_tui.figures.measured import Measured
 from salt_tui.measure.probes import ProbeReport
@@ -16,7 +16,11 @@ from scoring.probes import BASELINES
 from scoring.value import Value
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+MOST_TICKS = 12
+"""Layers that are named at an axis."""
 
 _SHOWN = {"euro_auc": ("area under EURO", "→ better"), "smooth_ece": ("smooth ECE", "← better")}
 
@@ -32,11 +36,14 @@ def draw_probe_layers(measured: Measured) -> Drawing:
             layers, values = _defined(report.by_layer, metric)
             axes.plot(layers, values, color=RIGHT, marker="o", label="forest on one layer")
             if report.best_layer in layers:
-                best = values[layers.index(report.best_layer)]
+                place = layers.index(report.best_layer)
+                best, beside = values[place], values[place + 1 :][:1]
+                # Not over the line that leaves the mark.
+                below = bool(beside) and beside[0] > best
                 axes.plot([report.best_layer], [best], marker="D", markersize=6, color=WRONG, linestyle="none")
                 axes.annotate(
-                    f"layer {report.best_layer}: {number(best)}", (report.best_layer, best), (4, 5),
-                    textcoords="offset points", fontsize=6.5,
+                    f"layer {report.best_layer}: {number(best)}", (report.best_layer, best), (5, -9 if below else 5),
+                    textcoords="offset points", fontsize=SMALL,
                 )  # fmt: skip
             if plain is not None and plain.metrics[metric].value is not None:
                 value = plain.metrics[metric].value
@@ -47,6 +54,8 @@ def draw_probe_layers(measured: Measured) -> Drawing:
                     linewidth=0.9,
                     label=f"token probability, raw: {number(value)}",
                 )
+            _layer_ticks(axes, layers)
+            axes.margins(y=0.12)
             name_axes(axes, x="layer", y=title, title=_arrow(better))
             axes.legend(loc="best")
 
@@ -105,6 +114,7 @@ def draw_intrinsic_dimension(measured: Measured) -> Drawing:
             style = series(place) | {"linewidth": 0.9}
             axes.plot(*zip(*points, strict=True), label=f"{100 * share:.0f} %", **style)
         axes.set_ylim(bottom=0)
+        _layer_ticks(axes, [one.layer for one in report.dimensions])
         name_axes(axes, x="layer", y="components")
         axes.legend(title="of the variance", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
@@ -163,6 +173,11 @@ def _mark(place: int) -> tuple[str, str, str]:
 
 def _head(measured: Measured, report: ProbeReport) -> tuple[str, ...]:
     return (*measured.study_words, *sentences(report))
+
+
+def _layer_ticks(axes: Axes, layers: Sequence[int]) -> None:
+    """Mark layers, which are whole numbers, and not all of many."""
+    axes.set_xticks(layers[:: -(-len(layers) // MOST_TICKS) or 1])
 
 
 def _arrow(better: str) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -14,11 +17,17 @@ from textual.pilot import Pilot
 from salt_tui.app.application import SaltApp
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.messages import OpenRun
+from salt_tui.app.run_session import RunSession
 from salt_tui.app.runs_screen import RunsScreen
+from salt_tui.runner.events import RunEnded
 from salt_tui.store.queries import open_queries
+from salt_tui.store.records import Work
+from salt_tui.store.store import open_store
 from tests.app.conftest import TASKS
 from tests.app.pilot import drive, screen_text, shown, until
 from tests.app.test_keys import press
+from tests.app.written_run import session_of
+from tests.stored_runs import store_run
 
 
 def compute_elsewhere(database: Path, model: Path, limit: int) -> subprocess.Popen[bytes]:
@@ -100,3 +109,34 @@ def test_a_program_that_is_killed_leaves_a_run_to_resume(script: Callable[..., P
         await until(pilot, lambda: "interrupted" in screen_text(app))
 
     drive(scenario, database)
+
+
+def test_a_session_that_was_left_does_not_tell_the_end_of_the_run_once_more(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    work = Work(store_run(path, tasks=("maze",), answers=2, atoms=4))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE run SET state = 'interrupted', finished_at = NULL")
+    with open_store(path) as store:
+        store.claim(work)
+        # Resuming was refused, because the run is computed elsewhere; it was left at once and opened from the list.
+        refused, background = session_of(path, RunEnded(work.run, "running", None))
+        refused.run, background.ends = work.run, True
+        refused.close()
+        sessions = [refused, RunSession.stored(work.run, path)]
+        told: list[str] = []
+
+        def pull_until(done: Callable[[], bool]) -> None:
+            deadline = time.monotonic() + 20
+            while not done() and time.monotonic() < deadline:
+                told.extend(message for session in sessions for message in session.pull().messages)
+                time.sleep(0.02)
+            assert done()
+
+        # The app goes on to pull what was to be computed here, also when another session shows it.
+        pull_until(lambda: all(session.state.phase == "elsewhere" for session in sessions))
+        store.release(work, "failed", "the disk is full")
+    pull_until(lambda: sessions[1].state.phase == "failed")
+    time.sleep(1.2)  # as long as a session that followed would take to look again
+    told.extend(message for session in sessions for message in session.pull().messages)
+    assert told == ["the disk is full"]
+    sessions[1].close()
