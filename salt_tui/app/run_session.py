@@ -188,9 +188,11 @@ class RunSession:
         while reader.mailbox and time.monotonic() < deadline:
             piece = reader.mailbox.popleft()
             if isinstance(piece, AnswerUnits):
-                self.state.add_stored(piece)
                 self._read_answers += 1
-                changes.generations.add(piece.generation)
+                # What was cancelled is computed anew by a run that goes on, under another number.
+                if self._background is None or piece.status != "cancelled":
+                    self.state.add_stored(piece)
+                    changes.generations.add(piece.generation)
             elif isinstance(piece, ReadingEnded):
                 self.reading = False
                 if piece.message:

@@ -153,10 +153,14 @@ def draw_probe_maps(measured: Measured) -> Drawing:
         panels[0].invert_yaxis()
         panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
+    after = [one.metrics["euro_auc"] for name, one in report.estimators.items() if "+" in name]
+    without = [value.reason or "" for value in after if value.value is None]
+    left_out = f" {len(without)} of {len(after)} have no value after a map: {'; '.join(dict.fromkeys(without))}."
     notes = (
         *_head(measured, report),
         f"Circles: without a map. {', '.join(BASELINES)} read the probability of the tokens alone, the others"
-        " activations. ●: not to be told apart from the best by Brier score; smooth ECE and EURO name no best.",
+        " activations. ●: not to be told apart from the best by Brier score; smooth ECE and EURO name no best."
+        f"{left_out if without else ''}",
     )
     return Drawing("Do maps help after a probe?", notes, 0.7 + 0.22 * len(names), fill)
 

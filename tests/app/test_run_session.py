@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from salt_tui.app.run_session import RunSession, describe
@@ -12,6 +13,8 @@ from salt_tui.runner.events import RunEnded, RunStarted
 from salt_tui.runner.stored_run import ReadingEnded, StoredRunReader
 from salt_tui.store.unit_stream import AnswerUnits, answer_units
 from tests.app.conftest import compute, request
+from tests.app.written_run import WrittenRun
+from tests.stored_runs import store_run
 
 CONTENT = (
     "SELECT problem.task, problem.position, token.position, token.id, log_probability, entropy FROM token"
@@ -112,3 +115,21 @@ def test_stopping_does_not_end_the_reading_of_what_is_stored(stored: Path) -> No
     assert session.state.phase == "finished"
     assert len(session.state.map.answers) == len(list(answer_units(stored, 1)))
     session.close()
+
+
+def test_a_cancelled_answer_is_not_shown_beside_its_new_one_when_the_run_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    store_run(path, tasks=("maze",), answers=3, atoms=4)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE generation SET answer_status = 'cancelled', stop_reason = 'cancelled' WHERE id = 2")
+    for goes_on, shown in ((True, ["complete", "complete"]), (False, ["complete", "cancelled", "complete"])):
+        session = RunSession(path)
+        session.run = 1
+        if goes_on:
+            session._compute(WrittenRun())
+        session._read(finished_only=goes_on)
+        deadline = time.monotonic() + 20
+        while session.reading and time.monotonic() < deadline:
+            session.pull()
+        assert [answer.status for answer in session.state.map.answers] == shown
+        session.close()
