@@ -32,6 +32,19 @@ def significant(value: float, digits: int) -> str:
     return f"{value:.{digits}g}".replace("-", MINUS)
 
 
+def confidence_text(value: float) -> str:
+    """Return a number with as many digits as tell it from 1: .9997 is not 1."""
+    if not 0.0 <= value <= 1.0:
+        return significant(value, 6 if 1.0 < value < 1.001 else 4)
+    if value in {0.0, 1.0}:
+        return f"{value:.0f}"
+    if value > 0.9999:
+        return ">.9999"
+    if value < 0.0001:
+        return "<.0001"
+    return f"{value:.4f}"[1:] if value >= 0.99 or value < 0.01 else f"{value:.3f}"[1:]
+
+
 def percent(share: float | None) -> str:
     """Return a share as a percentage of at most three digits; a dash for None."""
     return UNDEFINED if share is None else f"{100 * share:.3g} %"

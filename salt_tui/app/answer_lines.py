@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from rich.cells import cell_len, set_cell_size
 
 from salt_tui.app.answer_document import AnswerDocument
-from salt_tui.app.atom_sentence import confidence_text
 from salt_tui.app.live_lines import HEIGHTS
 from salt_tui.app.right_tokens import Candidate, shown_bytes, where_it_parts
 from salt_tui.app.task_ranks import TaskRanks
 from salt_tui.app.text_rows import fit
+from salt_tui.number_text import confidence_text
 from salt_tui.store.records import UnitRecord
 from salt_tui.visible_text import visible
 from scoring.confidence import CONFIDENCE_FUNCTIONS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from salt_tui.app.right_tokens import Parting
 from salt_tui.app.shade_scale import shade_scale
 from salt_tui.app.text_rows import fit
-from salt_tui.number_text import significant
+from salt_tui.number_text import confidence_text
 from salt_tui.visible_text import visible
 from scoring.signals import confidence_entry
 
@@ -94,19 +94,6 @@ def _wrong(said: str, right: str, parting: Parting | None) -> str:
     if parting.whole:
         return f"said {said} with {probability}, right is {right} with {near}"
     return f"said {said}, right is {right}: {_quoted(parting.said)} had {probability}, {_quoted(wanted.text)} {near}"
-
-
-def confidence_text(value: float) -> str:
-    """Return a number with as many digits as tell it from 1: .9997 is not 1."""
-    if not 0.0 <= value <= 1.0:
-        return significant(value, 6 if 1.0 < value < 1.001 else 4)
-    if value in {0.0, 1.0}:
-        return f"{value:.0f}"
-    if value > 0.9999:
-        return ">.9999"
-    if value < 0.0001:
-        return "<.0001"
-    return f"{value:.4f}"[1:] if value >= 0.99 or value < 0.01 else f"{value:.3f}"[1:]
 
 
 def _quoted(text: str | None) -> str:

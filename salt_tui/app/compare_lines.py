@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rich.cells import cell_len, set_cell_size
 
-from salt_tui.app.atom_sentence import confidence_text
 from salt_tui.app.compare_layout import SIDES, said_atoms
 from salt_tui.app.compare_state import CompareState, SpokenAtom
 from salt_tui.app.row_flow import CURSOR_ROW
@@ -15,7 +14,7 @@ from salt_tui.app.runs_state import is_same_file
 from salt_tui.app.text_rows import broken, fit
 from salt_tui.measure.answer_pairs import AnswerPair
 from salt_tui.measure.two_runs import ReadRun, RunPair
-from salt_tui.number_text import UNDEFINED, number, signed
+from salt_tui.number_text import UNDEFINED, confidence_text, number, signed
 from salt_tui.reports.text_tables import interval_text
 from salt_tui.visible_text import visible
 from scoring.paired_runs import CONFIDENCE_METRICS, PairedDifference, PairedMetric

@@ -15,7 +15,7 @@ from salt_tui.measure.parts import PARTS
 from salt_tui.measure.policies import Found
 from salt_tui.measure.run_views import Concluded, ListedUnit, SignalNumbers
 from salt_tui.measure.task_scores import RAW
-from salt_tui.number_text import number, signed
+from salt_tui.number_text import confidence_text, number, signed
 from salt_tui.palette import GLYPHS
 from salt_tui.reports.policy_report import policy_lines
 from salt_tui.reports.text_tables import BEST
@@ -107,7 +107,7 @@ def listed_row(unit: ListedUnit, shown: float, width: int) -> str:
     if unit.status != "correct" and unit.text is not None:
         right = ", the answer had ended" if unit.reference is None else f", right “{visible(unit.reference, QUOTED)}”"
     where = f"{visible(unit.task)} {unit.position + 1}.{unit.index + 1}"
-    return fit(f"{GLYPHS[unit.status]} {number(shown)}  {where}  {said}{right}", width)
+    return fit(f"{GLYPHS[unit.status]} {confidence_text(shown)}  {where}  {said}{right}", width)
 
 
 def found_lines(

@@ -16,7 +16,7 @@ from salt_tui.measure.policies import Found
 from salt_tui.measure.rows import MAPS, USUAL_MAP
 from salt_tui.measure.run_views import UNITS
 from salt_tui.measure.task_scores import RAW
-from salt_tui.number_text import number, percent
+from salt_tui.number_text import confidence_text, percent
 from salt_tui.visible_text import visible
 from scoring.calibration_error import BIN_COUNTS, BINS
 from scoring.confidence import HEADLINE_FUNCTION
@@ -164,7 +164,7 @@ class ReliabilityState:
         if found is None:
             return ""
         side = "or more" if view.rising else "or less"
-        at, covered, wrong = number(view.shown(found.threshold)), percent(found.coverage), percent(found.error)
+        at, covered, wrong = confidence_text(view.shown(found.threshold)), percent(found.coverage), percent(found.error)
         for words in (
             f"┃ at {at} {side}: {covered} covered ({found.n:,} of {view.n:,}), {wrong} wrong   ←→ moves it",
             f"┃ at {at} {side}: {covered} covered ({found.n:,}), {wrong} wrong",

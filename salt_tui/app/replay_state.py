@@ -8,8 +8,8 @@ from math import exp
 from pathlib import Path
 from random import Random
 
-from salt_tui.app.atom_sentence import confidence_text
 from salt_tui.measure.interventions import caveat_of, measure_interventions
+from salt_tui.number_text import confidence_text
 from salt_tui.reports.intervention_tables import interventions_lines
 from salt_tui.runner.studies.manual import MANUAL
 from salt_tui.store.queries import Queries, open_queries

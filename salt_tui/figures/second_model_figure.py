@@ -95,7 +95,8 @@ def _shares_along(axes: Axes, tasks: dict[str, list[Parting]]) -> None:
         mean = np.where(known, shares, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
         mean[~known.any(axis=0)] = np.nan
         axes.plot(middles, mean, color="black", linewidth=2.0, marker="o", markersize=4.5, label="mean of tasks")
-    unit_axes(axes, x="relative position in the answer", y="share of tokens", title="Apart")
+    unit_axes(axes, x="relative position in the answer", y="share of tokens", title="Share apart")
+    axes.set_ylim(0.0, max(0.1, 1.1 * float(np.nanmax(shares))))
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.25) if len(tasks) > 2 else None, ncols=2)
 
 

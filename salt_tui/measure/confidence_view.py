@@ -19,7 +19,7 @@ from salt_tui.measure.task_scores import (
     raw_scores,
     task_units,
 )
-from salt_tui.number_text import number, percent
+from salt_tui.number_text import confidence_text, number, percent
 from salt_tui.store.results import UnitColumns
 from scoring.analyses_confidence import ConfidenceDensities, confidence_densities
 from scoring.calibration_error import BINS, Bins, equal_width_bins
@@ -274,7 +274,7 @@ class ConfidenceView:
             return f"However few of the surest are trusted ({FEWEST_UNITS} or more), over {percent(risk)} are wrong."
         side = "or more" if self.rising else "or less"
         return (
-            f"Of those at {number(self.shown(found.threshold), 3)} {side}, {percent(found.error)} are wrong"
+            f"Of those at {confidence_text(self.shown(found.threshold))} {side}, {percent(found.error)} are wrong"
             f" and {percent(found.coverage)} covered ({found.n:,})."
         )
 

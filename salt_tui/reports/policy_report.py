@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from salt_tui.measure.policies import CHECK, TRUST, WITHHOLD, Found, SavedPolicy
-from salt_tui.number_text import number, percent
+from salt_tui.number_text import confidence_text, number, percent
 from salt_tui.visible_text import visible
 from scoring.policy import RAW, Band, NoPolicy, Policy, RewardPolicy
 
@@ -26,7 +26,7 @@ def policy_lines(found: Found, kind: str) -> Iterator[str]:
         return
     yield f"A unit is read by {_scale(found)}; {_reading(found)} chose that."
     if isinstance(found, RewardPolicy):
-        yield f"Trust above {number(found.threshold)}, which is where these rewards balance."
+        yield f"Trust above {confidence_text(found.threshold)}, which is where these rewards balance."
         yield (
             f"On the {found.testing} other answers it trusts {percent(found.coverage)} of the {units} and earns"
             f" {number(found.mean_reward)} a unit; trusting all earns {number(found.trust_all)}, none"
@@ -130,8 +130,8 @@ def _side(found: Policy, threshold: float) -> str:
         return "all"
     scale = found.scale
     if scale.map == RAW and not scale.rising:
-        return f"those below {number(-threshold)}"
-    return f"those above {number(threshold)}"
+        return f"those below {confidence_text(-threshold)}"
+    return f"those above {confidence_text(threshold)}"
 
 
 def _reading(found: Policy | RewardPolicy) -> str:

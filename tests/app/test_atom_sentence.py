@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from salt_tui.app.atom_sentence import DescribedUnit, confidence_text, heading, sentence
+from salt_tui.app.atom_sentence import DescribedUnit, heading, sentence
 from salt_tui.app.right_tokens import Parting, RightToken
+from salt_tui.number_text import confidence_text
 
 pytestmark = pytest.mark.quick
 
