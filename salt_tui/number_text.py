@@ -34,6 +34,8 @@ def significant(value: float, digits: int) -> str:
 
 def confidence_text(value: float) -> str:
     """Return a number with as many digits as tell it from 1: .9997 is not 1."""
+    if isinf(value):
+        return number(value)
     if not 0.0 <= value <= 1.0:
         return significant(value, 6 if 1.0 < value < 1.001 else 4)
     if value in {0.0, 1.0}:

@@ -132,6 +132,7 @@ def compare(home: Path, path: Path) -> None:
         terminal.wait_for("2 runs", 30)
         terminal.press(" ", " ", "c")
         terminal.wait_for("mean of 4 tasks", 60)
+        terminal.wait_for(lambda text: "Stop" not in text.split("\n")[-1], 60)
         terminal.press("n")
         terminal.wait_for("flip 2 of", 30)
         keep(terminal, path)

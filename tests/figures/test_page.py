@@ -80,6 +80,8 @@ def test_a_page_says_what_the_report_says(page: str, database: Path, capsys: pyt
     assert "Study 1.1: interventions" in shown
     assert "maze: flipping may change the right answer" in shown
     assert "Study 1.2: activations" in shown
+    assert "Study 1.3: second-model" in shown
+    assert "Where would another model go elsewhere?" in shown
     assert page.count("<svg ") >= 8
     assert "4 of 36 finished answers" in shown
     assert "--answers N" in shown
