@@ -209,13 +209,7 @@ class ReplayState:
 
     def fix_before(self) -> str | None:
         """Make all wrong atoms before the cursor right, also those that an edit made wrong."""
-        wrong = [
-            index
-            for index in range(self.cursor)
-            if (
-                self.edits[index] != self._gold(index) if index in self.edits else self.atoms[index].status != "correct"
-            )
-        ]
+        wrong = [index for index in range(self.cursor) if not self._is_right(index)]
         fixed = {index: gold for index in wrong if (gold := self._gold(index)) is not None}
         if not fixed:
             return "no atom before the cursor is wrong"
@@ -223,8 +217,8 @@ class ReplayState:
         return None
 
     def corrupt_before(self, count: int, random: Random) -> str | None:
-        """Make so many right atoms before the cursor wrong, drawn."""
-        right = [index for index in range(self.cursor) if self.atoms[index].status == "correct"]
+        """Make so many right atoms before the cursor wrong, drawn; what an edit made wrong already is none of them."""
+        right = [index for index in range(self.cursor) if self._is_right(index)]
         if not 0 < count <= len(right):
             return f"{len(right)} atoms before the cursor are right"
         self._change(
@@ -248,6 +242,11 @@ class ReplayState:
     def _change(self, edits: dict[int, str]) -> None:
         self._undone.append((self.base, self.edits))
         self.edits = {index: text for index, text in edits.items() if text != self.atoms[index].text}
+
+    def _is_right(self, index: int) -> bool:
+        """Whether an atom is right, with the edits that are not computed yet."""
+        edit = self.edits.get(index)
+        return self.atoms[index].status == "correct" if edit is None else edit == self._gold(index)
 
     def _gold(self, index: int) -> str | None:
         return self.atoms[index].reference if index < len(self.atoms) else None
