@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -254,9 +255,7 @@ class Outside:
                 times: dict[bool, list[float]] = {False: [], True: []}
                 for number in range(rounds):
                     if number == 1:
-                        terminal.wait_for(
-                            lambda text: "Promise" in text and "…" not in "".join(text.split("\n")[3:11]), 240
-                        )
+                        terminal.wait_for(_all_measured, 120)
                     for key in keys * 5:
                         times[number > 0].append(_until(terminal, key, _changed(terminal, rows=rows)))
                         _rest(terminal, random)
@@ -277,7 +276,7 @@ class Outside:
         terminal.press("enter")
         terminal.wait_for(f"── {TASKS[0]} ──", 20)
         terminal.press("4")
-        terminal.wait_for("wrong", 30)
+        terminal.wait_for("reliability diagram", 30)
 
     def _compare_keys(self, database: Path, rounds: int) -> None:
         """The same of Compare, on two runs of `MIDDLE` atoms."""
@@ -363,6 +362,11 @@ def _changed(terminal: TerminalDriver, line: str = "", rows: slice = slice(None)
     """Return whether the lines of some rows that hold a text are others than they are now."""
     before = [shown for shown in terminal.lines[rows] if line in shown]
     return lambda text: [shown for shown in text.split("\n")[rows] if line in shown] != before
+
+
+def _all_measured(text: str) -> bool:
+    """Return whether nothing on Reliability is being measured: neither a conclusion nor a number of a signal."""
+    return "Promise" in text and "measuring" not in text and re.search(r"(?<!\S)…(?!\S)", text) is None
 
 
 def _rest(terminal: TerminalDriver, random: Random) -> None:

@@ -69,7 +69,7 @@ def draw_heatmap(measured: Measured) -> Drawing:
     without = f"{unsaid:,} of them have no {options.function}{f' ({reason})' if reason else ''}, drawn as unsure."
     notes = (
         *measured.words,
-        f"{cells:,} {measured.unit}s; a row is an answer, numbered as `show` does. Strength: raw {options.function},"
+        f"{cells:,} cells; a row is an answer, numbered as `show` does. Strength: raw {options.function},"
         f" {scale}. Missing: asked for and not written.",
         *((without,) if unsaid else ()),
         *cuts,
