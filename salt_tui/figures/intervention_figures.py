@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from salt_tui.figures.drawing import FAINT, RIGHT, SERIES, WRONG, Drawing, empty_axes, name_axes, series
@@ -181,7 +182,7 @@ def _head(measured: Measured, findings: InterventionFindings, tasks: Sequence[Ta
     few = [task.task for task in tasks if task.problems < FEWEST_PROBLEMS]
     no_interval = [f"no interval from fewer than {FEWEST_PROBLEMS} problems: {', '.join(few)}"] if few else []
     # The last note explains the columns of the tables, which a figure has not.
-    checks = interventions_notes(findings)[:-1]
+    checks = interventions_notes(replace(findings, tasks=tuple(tasks)))[:-1]
     studies = f"study {', '.join(findings.studies).replace('study ', '')}"
     return (*measured.study_words, f"{studies}: {counts}.", *caveats, *no_interval, *checks)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -113,6 +115,16 @@ def test_interventions_carry_caveat_slopes_and_counts(name: str, database: Path,
         assert "an association, not an effect" in shown
         assert "controlled: κ" in shown
         assert "extrapolated" in shown
+
+
+def test_interventions_in_chunks_say_so_below_the_figure(database: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "x.db"
+    copy.write_bytes(database.read_bytes())
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        connection.execute("""UPDATE study SET plan = '{"options": {"chunked": true}}' WHERE kind = 'interventions'""")
+    for path, said in ((database, False), (copy, True)):
+        drawing = FIGURES["interventions"].draw(Measured(path, ("1.1",), FEW))
+        assert ("Chunked, not exact: the texts" in " ".join(drawing.notes)) is said
 
 
 @pytest.mark.usefixtures("_few_trees")
