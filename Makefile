@@ -34,7 +34,7 @@ demo: $(VENV)/.demo  ## install, evaluate the bundled model, show the result
 test: $(VENV)/.test check  ## install what tests need and run them all
 	$(PYTEST) $(PARALLEL)
 
-quick: $(VENV)/.test  ## the tests that start neither the app nor a model nor a child process and are not slow, in under a minute
+quick: $(VENV)/.test  ## the tests that start neither the app nor a model nor a child process and are not slow, in about a minute
 	$(PYTEST) $(PARALLEL) -m "quick and not process and not slow"
 
 soak: $(VENV)/.test  ## hours of repetition: a hundred times the examples of every property, and the tests marked soak
