@@ -75,7 +75,8 @@ def recompute(queries: Queries, run: int, count: int, model: str | None, emit: E
             again = copied.run_record(run)
         if model is not None:
             again = _with_model(again, Place(queries.path, f"run {run}"), model)
-        with closing(prepare_resume(again, copy, emit, allow_environment_change=True, threads=None)) as ready:
+        ready = prepare_resume(again, copy, emit, allow_environment_change=True, threads=None, some_problems=True)
+        with closing(ready):
             Loop(ready, emit, stop).run()
         with open_queries(copy) as copied:
             # Resuming elsewhere calls the rest of a run not exact; here the numbers themselves tell.

@@ -46,6 +46,7 @@ def prepare_resume(
     allow_environment_change: bool,
     threads: int | None,
     log: Path | None = None,
+    some_problems: bool = False,
 ) -> ReadyWork:
     """Make a stored run ready to go on.
 
@@ -56,11 +57,13 @@ def prepare_resume(
         allow_environment_change: go on although the environment differs; the run is then marked not exact.
         threads: None takes the run's.
         log: for what the child prints; None takes a new one.
+        some_problems: the file holds some problems of the plan on purpose; without it, all must be there.
 
     Raises:
         EnvironmentChangedError: another environment that is not allowed.
         UsageError: another plan, naming what differs.
-        ModelError, ContextError, StoreError: as for a new run.
+        ModelError, ContextError: as for a new run.
+        StoreError: as for a new run; problems that the plan does not ask, or lacking ones.
     """
     place = Place(database, f"run {stored.run}")
     resolved = resolve_stored(place.read("model_entry", stored.model.entry, ResolvedModel.from_json))
@@ -82,8 +85,8 @@ def prepare_resume(
             current = model.environment(environment.requested_gpu_layers)
             provenance = Provenance(again.identity, current, tuple(stored.record.warnings))
             provenance = check_environment(store, work, environment, provenance, allowed=allow_environment_change)
+            _refuse_other_problems(stored.run, plan, database, some=some_problems)
             pending = store.pending_problems(stored.run)
-            _refuse_unplanned(stored.run, plan, pending, database)
             tokenizer = engine if again.info.capabilities.vocabulary else None
             prompts = _encode_again(tokenizer, plan, pending, stored.run, database)
             return make_ready(stored.run, plan, store, model, prompts, provenance, emit)
@@ -114,13 +117,27 @@ def _planned_today(plan: TaskPlan) -> TaskPlan:
     return replace(plan, prompt_version=task.prompt_version, example_ids=tuple(example.id for example in examples))
 
 
-def _refuse_unplanned(run: int, plan: RunPlan, pending: Sequence[PendingProblem], database: Path) -> None:
-    planned = {(task.task, task.difficulty, problem) for task in plan.tasks for problem in task.problem_ids}
-    for item in pending:
-        if (item.problem.task, item.problem.difficulty, item.problem.content_id) not in planned:
-            raise StoreError(
-                f"{database}: problem {item.id} of run {run} is not one that its plan asks; restore a copy of the file"
-            )
+def _refuse_other_problems(run: int, plan: RunPlan, database: Path, *, some: bool) -> None:
+    """Refuse a file whose problems are not those of the plan: the run would end as if it had answered what it lacks."""
+    left = {
+        (task.task, position): (task.difficulty, found)
+        for task in plan.tasks
+        for position, found in enumerate(task.problem_ids)
+    }
+    with open_queries(database) as queries:
+        for problem in queries.stored_problems(run):
+            planned = left.pop((problem.task, problem.position), None)
+            if planned != (problem.difficulty, problem.content_id):
+                name = f"{visible(problem.task, 40)}:{problem.position + 1}"
+                raise StoreError(
+                    f"{database}: run {run} holds {name}, a problem that its plan does not ask; restore a copy"
+                )
+    if left and not some:
+        task, position = next(iter(left))
+        raise StoreError(
+            f"{database}: run {run} lacks {len(left)} of the problems that its plan asks, first {task}:{position + 1};"
+            " restore a copy of the file"
+        )
 
 
 def check_environment(

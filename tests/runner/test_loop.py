@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +41,7 @@ from salt_tui.runner.resumption import environment_differences, prepare_resume
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import Work
 from salt_tui.store.schema import CONFIDENCE_COLUMNS
-from salt_tui.store.store import Store
+from salt_tui.store.store import Store, StoreError
 from salt_tui.usage_error import UsageError
 from scoring.confidence import CONFIDENCE_FUNCTIONS
 
@@ -291,6 +292,25 @@ def test_resume_names_another_model_file(scripted_model, tmp_path: Path) -> None
     compute(request(model), database, stop_after=5)
     model.write_text(model.read_text() + " ")
     with pytest.raises(UsageError, match="needs another model than"):
+        resume(database)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ("DELETE FROM problem WHERE id = (SELECT max(id) FROM problem)", "lacks 1 of the problems that its plan asks"),
+        ("UPDATE problem SET content_id = 'x' WHERE id = 1", "a problem that its plan does not ask"),
+        ("UPDATE problem SET position = 99 WHERE id = 1", "a problem that its plan does not ask"),
+    ],
+)
+def test_a_run_whose_problems_are_not_those_of_its_plan_does_not_go_on(
+    scripted_model, tmp_path: Path, edit: str, said: str
+) -> None:
+    database = tmp_path / "x.db"
+    compute(request(scripted_model(*TASKS, seconds_per_step=0.002)), database, stop_after=2)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(edit)
+    with pytest.raises(StoreError, match=said):
         resume(database)
 
 
