@@ -150,24 +150,31 @@ def _auroc(
     return concordant / pairs if pairs else None
 
 
-def what_each_adds(table: ScoredTable, fold: IntArray, names: Sequence[str]) -> dict[str, float | None]:
+def what_each_adds(
+    table: ScoredTable, fold: IntArray, names: Sequence[str], counted: NDArray[np.bool_] | None = None
+) -> dict[str, float | None]:
     """Return by how much the logistic model's mean AUROC falls without each score; below 0 it was better without.
 
     Args:
         table: units and all scores.
         fold: of each unit.
         names: of the scores to leave out, one at a time.
+        counted: the units on which AUROC is measured, shape ``(n,)``; all are fitted on.  None counts all.
 
     Returns:
         By name, in [-1, 1]; None where it cannot be said.
     """
-    whole = _logistic_auroc(table, fold)
+    measured = np.ones(table.correct.size, dtype=bool) if counted is None else counted
+    whole = _logistic_auroc(table, fold, measured)
     found: dict[str, float | None] = {}
     for name in names:
-        rest = _logistic_auroc(table.without(name), fold)
+        rest = None if whole is None else _logistic_auroc(table.without(name), fold, measured)
         found[name] = None if whole is None or rest is None else whole - rest
     return found
 
 
-def _logistic_auroc(table: ScoredTable, fold: IntArray) -> float | None:
-    return mean_auroc(combine(table, "logistic", fold, 0), table.correct, table.task, fold)
+def _logistic_auroc(table: ScoredTable, fold: IntArray, counted: NDArray[np.bool_]) -> float | None:
+    if not counted.any():
+        return None
+    values = combine(table, "logistic", fold, 0)[counted]
+    return mean_auroc(values, table.correct[counted], table.task[counted], fold[counted])

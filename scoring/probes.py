@@ -26,7 +26,7 @@ from scoring.probe_estimators import (
 )
 from scoring.probe_features import Components, Pools, cosine_features, depth_third, fit_components
 from scoring.scored_units import FloatArray, IntArray, ScoredUnits
-from scoring.value import TOO_FEW_GENERATIONS, Value, undefined
+from scoring.value import TOO_FEW_ANSWERS_OF_A_CLASS, TOO_FEW_GENERATIONS, Value, undefined
 
 FULL = ForestSettings()
 MOST_SEARCH_UNITS = 2000
@@ -37,6 +37,9 @@ PROBE_METRICS = ("smooth_ece", "euro_auc_low", "euro_auc_medium", "euro_auc_high
 RANKED = (*PROBE_METRICS, "auroc")
 SAMPLE_SIZES = (25, 50, 100, 200, 400, 700, 1000)
 SAMPLE_DRAWS = 20
+FEWEST_OF_A_CLASS = 2
+"""Problems with right units, and with wrong ones, below which a task has no AUROC: one unit would decide it."""
+
 SEARCH_FOLDS = 3
 """Inner folds in which layers are compared: with five, comparing 30 layers took half of all the time."""
 
@@ -92,13 +95,16 @@ class UnseenTask:
     Attributes:
         task: its number.
         units: number of its units.
-        metrics: of `PROBE_METRICS`, and ``auroc``, trained on the other tasks.
+        right: how many of them are right.
+        metrics: of `PROBE_METRICS`, and ``auroc``, trained on the other tasks; no AUROC unless two problems hold right
+            units and two hold wrong ones.
         inside: the same out of fold, trained on this task and the others.
         raw: the same of the joint probability.
     """
 
     task: int
     units: int
+    right: int
     metrics: Mapping[str, Value]
     inside: Mapping[str, Value]
     raw: Mapping[str, Value]
@@ -106,15 +112,15 @@ class UnseenTask:
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """How well an estimator does that was trained on so many answers (ACUTE figure 5).
+    """How well an estimator does that was trained on so many units (ACUTE figure 5, where each answer is one).
 
     Attributes:
-        answers: drawn from the training folds.
-        means: per metric over the draws; undefined where there are fewer answers.
+        units: drawn from the training folds.
+        means: per metric over the draws; undefined where there are fewer units.
         deviations: population standard deviation between draws.
     """
 
-    answers: int
+    units: int
     means: Mapping[str, Value]
     deviations: Mapping[str, Value]
 
@@ -236,7 +242,10 @@ def across_tasks(
         confidence = fit(np.flatnonzero(task != code))(own)
         correct = units.correct[own]
         columns = (confidence, inside[own], units.probability[own])
-        found.append(UnseenTask(int(code), own.size, *(_metrics(column, correct, RANKED) for column in columns)))
+        measured = [_metrics(column, correct, RANKED) for column in columns]
+        if min(np.unique(units.problem[own][right]).size for right in (correct, ~correct)) < FEWEST_OF_A_CLASS:
+            measured = [{**metrics, "auroc": undefined(TOO_FEW_ANSWERS_OF_A_CLASS)} for metrics in measured]
+        found.append(UnseenTask(int(code), own.size, int(correct.sum()), *measured))
     return tuple(found)
 
 
@@ -250,13 +259,13 @@ def sample_complexity(
     settings: ForestSettings = SEARCH,
     progress: Progress = silent,
 ) -> tuple[SampleSize, ...]:
-    """Return how a forest on one layer does that was trained on n answers of the training folds (ACUTE figure 5).
+    """Return how a forest on one layer does that was trained on n units of the training folds (ACUTE figure 5).
 
     Args:
         units: at least two problems.
         place: place of the layer in ``units.layers``.
-        generator: draws folds and answers.
-        sizes: numbers of answers n.
+        generator: draws folds and units.
+        sizes: numbers of units n.
         draws: per size; each is judged on one held-out fold, taken in turn.
         settings: of the forests; 100 trees by default.
         progress: told what is computed next.
@@ -266,7 +275,7 @@ def sample_complexity(
     fit = _pool_fit(units, place, settings)
     found = []
     for size in sizes:
-        progress(f"training on {size} answers")
+        progress(f"training on {size} units")
         values: dict[str, list[float]] = {name: [] for name in PROBE_METRICS}
         for draw in range(draws):
             code = codes[draw % codes.size]
@@ -278,7 +287,7 @@ def sample_complexity(
             for name, value in measured.items():
                 values[name].append(np.nan if value.value is None else value.value)
         complete = all(len(column) == draws for column in values.values())
-        reason = undefined(f"fewer than {size} answers to train on")
+        reason = undefined(f"fewer than {size} units to train on")
         means = {name: Value(float(np.nanmean(column))) if complete else reason for name, column in values.items()}
         spreads = {name: Value(float(np.nanstd(column))) if complete else reason for name, column in values.items()}
         found.append(SampleSize(size, means, spreads))

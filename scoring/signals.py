@@ -196,6 +196,10 @@ SIGNALS: dict[str, Signal] = {
 """Signals with a known meaning; of any other one the store knows which direction is more confident."""
 
 
+FITTED_ANEW = frozenset({"combined_logistic", "combined_forest"})
+"""Signals that are fitted on the very run that they are about: a threshold found on one run says nothing on another."""
+
+
 def confidence_entry(name: str, lower_is_confident: Collection[str] = ()) -> ConfidenceFunction | Signal:
     """Return how a column of confidences is read.
 

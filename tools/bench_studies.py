@@ -1,9 +1,11 @@
-"""Time questions about stored answers beside the answers: `python -m tools.bench_studies`.
+"""Time studies of stored answers beside the answers: `python -m tools.bench_studies`.
 
-A run is made and asked about (`study verbalised`, every function and unit).  What the questions take is compared with
-what as many tokens would take at the run's own decode rate: those of each answer once, those of the turns, and those
-that are chosen or said.  1.0 would be no loss at all, 1.2 is the goal.  `-m MODEL` takes another model than the bundled
-one, `--limit 16` more answers.  Three minutes on two idle cores.
+A run is made, asked about (`study verbalised`, every function and unit), and walked with the states of all layers taken
+(`study activations`).  What each takes is compared with what its prompts and as many tokens take at the run's own rate:
+those of each answer once, those of the turns, and those that are chosen or said.  1.0 would be no loss at all; 1.2 is
+the goal of both.  The rate is that of the run beside one that is cut after two tokens, so that prompts, loading and the
+ends do not count.  `-m MODEL` takes another model than the bundled one, `--limit 16` more answers.  Two minutes on two
+idle cores.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import argparse
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from salt_tui.runner.events import RunEvent
@@ -20,10 +22,12 @@ from salt_tui.runner.loop import Loop, ReadyWork
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study
-from salt_tui.store.queries import open_queries
-from salt_tui.store.records import Work
+from salt_tui.store.queries import Queries, open_queries
+from salt_tui.store.results import StoredGeneration
 
-TASKS = ("kronecker_product", "words_collection")
+TASKS = ("kronecker_product", "first_order_logic")
+SHORT = 2
+"""Tokens of each answer in the run that is cut."""
 
 
 def _ignore(event: RunEvent) -> None:
@@ -41,26 +45,45 @@ def _seconds(prepare: Callable[[], ReadyWork]) -> float:
         ready.close()
 
 
-def measure(model: str, limit: int, database: Path) -> str:
-    """Make a run, ask about it, and return the ratio in words."""
-    _seconds(lambda: prepare_run(RunRequest(model, TASKS, "trivial", limit, 1), database, _ignore))
-    options = {"functions": "p_true,p_true_independent,verbalised"}
-    took = _seconds(lambda: prepare_study(StudyRequest("verbalised", "1", options), database, _ignore))
-    with open_queries(database) as queries:
-        width = next(run.width for run in queries.list_runs()) or 1
+def _run_seconds(model: str, limit: int, database: Path, max_tokens: int | None) -> float:
+    request = RunRequest(model, TASKS, "trivial", limit, 1, max_tokens=max_tokens)
+    return _seconds(lambda: prepare_run(request, database, _ignore))
+
+
+def _shared_turns(queries: Queries, questions: Sequence[StoredGeneration]) -> int:
+    """Return the tokens of turns that several questions share: they are walked once and stand before the reply."""
+    lengths: dict[int | None, set[int]] = {}
+    for question in questions:
+        lengths.setdefault(question.parent, set()).add(len(queries.prompt(question.id) or ()))
+    return sum(length - min(found) for found in lengths.values() for length in found)
+
+
+def measure(model: str, limit: int, folder: Path) -> Iterator[str]:
+    """Make a run, ask about it, walk it, and yield the ratios in words."""
+    cut, whole = folder / "cut.db", folder / "whole.db"
+    cut_took, took = _run_seconds(model, limit, cut, SHORT), _run_seconds(model, limit, whole, None)
+    with open_queries(cut) as queries:
+        cut_said = sum(answer.tokens for answer in queries.answers(1))
+    with open_queries(whole) as queries:
         answers = [answer for answer in queries.answers(1) if answer.generation is not None]
-        questions = queries.generations(queries.find_work("1.1"))
         said = sum(answer.tokens for answer in answers)
-        asked = sum(len(queries.tokens(question.id)) for question in questions)
-        decoding = sum(answer.decode_seconds or 0.0 for answer in queries.generations(Work(1)))
-        prompts = sum(answer.prompt_seconds or 0.0 for answer in queries.generations(Work(1)))
-    # Answers are decoded side by side; a prompt is evaluated alone, and the questions evaluate each one once more.
-    rate = width * said / decoding
-    expected = (said + asked) / rate + prompts / width
-    return (
-        f"{len(questions)} questions about {len(answers)} answers, width {width}: {took:.1f} s for {said + asked:,}"
-        f" tokens, {took / expected:.2f} times what they take at the run's {rate:.0f} tokens/s"
+    rate = (said - cut_said) / (took - cut_took)
+    prompts = max(0.0, cut_took - cut_said / rate)
+    yield f"{len(answers)} answers, {said:,} tokens: {took:.1f} s, {rate:.0f} tokens/s, prompts {prompts:.1f} s"
+
+    options = {"functions": "p_true,p_true_independent,verbalised"}
+    asking = _seconds(lambda: prepare_study(StudyRequest("verbalised", "1", options), whole, _ignore))
+    with open_queries(whole) as queries:
+        questions = queries.generations(queries.find_work("1.1"))
+        asked = sum(len(queries.tokens(question.id)) for question in questions) + _shared_turns(queries, questions)
+    expected = prompts + (said + asked) / rate
+    yield (
+        f"{len(questions)} questions: {asking:.1f} s for {said + asked:,} tokens, {asking / expected:.2f} times what"
+        " they and the prompts take at the run's rate"
     )
+    walking = _seconds(lambda: prepare_study(StudyRequest("activations", "1", {}), whole, _ignore))
+    walked = said + len(answers)  # one more each, for the last token's own state
+    yield f"activations of all layers: {walking:.1f} s, {walking / (prompts + walked / rate):.2f} times as much"
 
 
 def main() -> None:
@@ -70,7 +93,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=8)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(measure(asked.model, asked.limit, Path(folder) / "bench.db"))
+        for line in measure(asked.model, asked.limit, Path(folder)):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

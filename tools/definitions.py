@@ -210,9 +210,10 @@ PROBES = """\
 ## Activations and probes
 
 The state of layer j is the output of its block (the residual stream, before the final norm), j from 1 to ℓ; a unit's
-vector is the mean over its tokens (ACUTE section 3.1; MICE). *Producing* positions are those from whose state a token
-was chosen; the tokens' *own* positions follow as producing + (h after the last token − h before the first)/T. Labels:
-whether the unit is right.
+vector is the mean over its tokens (ACUTE section 3.1; MICE). The paper does not say whether the last layer's is taken
+before the norm; Transformers' `hidden_states` have it behind, and so has `--post-norm`. *Producing* positions are
+those from whose state a token was chosen; the tokens' *own* positions follow as producing + (h after the last token −
+h before the first)/T. Labels: whether the unit is right.
 
 - act early, middle, late: one layer's vector; thirds end at 40 and 65 % of the depth; the layer of a third is the one
   with the largest EURO area in three inner folds with 100 trees, on at most 2,000 units (the paper does not say how)
@@ -222,7 +223,7 @@ whether the unit is right.
   share of right units in the leaves. A map after it is fitted on inner out-of-fold scores of forests of 100 trees
 - none, hre, nwkr, platt, isotonic, beta: the joint probability of the tokens raw; the rate of its bin of 25; the
   Nadaraya–Watson mean under a reflected Gaussian whose width is the smooth ECE; and three maps
-- folds: five, by problem; every number is out of fold
+- folds: five, by problem (the same text, in whatever run); every number is out of fold
 - by layer, by number of training answers (twenty draws each), on unseen tasks: forests of 100 trees
 - intrinsic dimension: components that hold 50, 70, 90, 95 % of a layer's variance; at most n − 1 and the width
 - the best: as for functions and maps, by Brier score alone; smooth ECE and EURO areas are shown and name none

@@ -70,7 +70,7 @@ def print_policy(
         number = queries.find_run(run)
         known = [signal.shown for signal in queries.signal_names(number) if kind in signal.kinds]
         columns = queries.unit_columns(number, kind, tuple(functions) or (*CONFIDENCE_COLUMNS, *known))
-    found = find_policy(units_for_policy(columns), wanted, tuple(maps) or None)
+    found = find_policy(units_for_policy(columns, functions), wanted, tuple(maps) or None)
     code = DONE
     if output is not None:
         if isinstance(found, NoPolicy):

@@ -12,7 +12,7 @@ from salt_tui.measure.probe_files import SavedProbe, probe_signals, read_probe, 
 from salt_tui.measure.probes import find_study, read_subject, report_probes
 from salt_tui.paths import database_path
 from salt_tui.reports.probe_report import probe_data, probe_lines
-from salt_tui.runner.model_identity import shown_identity
+from salt_tui.runner.model_identity import sha256_of, shown_identity
 from salt_tui.store.placing import complete_file
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import UnitKind, Work
@@ -45,6 +45,10 @@ def print_probes(
     report = report_probes(subject, progress=show_progress)
     show_progress("")
     if save is not None:
+        if sha256_of(model.identity) is None:
+            say(
+                f"the model has no file whose hash could be kept; {save} is for runs of {visible(model.identity)} alone"
+            )
         _write(train(subject, report.best_layer, model.identity, model.name), save)
     if json_output:
         print(json.dumps(probe_data(report), ensure_ascii=False, allow_nan=False))
@@ -72,6 +76,11 @@ def apply_probe(run: str, database: Path | None, file: Path, name: str) -> int:
             )
         kind: UnitKind = "generation" if probe.unit == "generation" else "line" if probe.unit == "line" else "atom"
         subject = read_subject(queries, study, kind, probe.positions, (probe.layer,))
+    if probe.layer == subject.units.depth and probe.post_norm != subject.post_norm:
+        where = ("behind", "before") if probe.post_norm else ("before", "behind")
+        raise UsageError(
+            f"{file}: reads the last layer {where[0]} the final norm; {subject.study.title} has it {where[1]}"
+        )
     if subject.units.pools.shape[2] != probe.width:
         raise UsageError(f"{file}: reads vectors of {probe.width} numbers; {study.title} has others")
     signals = probe_signals(probe, subject, name)

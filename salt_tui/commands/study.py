@@ -29,6 +29,7 @@ from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.results import StoredStudy
 from salt_tui.usage_error import UsageError
 from salt_tui.visible_text import visible
+from scoring.value import json_number
 
 
 def add_study_commands(group: typer.Typer, common: Mapping[str, Any]) -> None:
@@ -229,7 +230,7 @@ def study_data(queries: Queries, study: StoredStudy, plan: StudyPlan, result: St
         "jobs": plan.jobs or done,  # a study that grows has no number of its own
         "done": done,
         "signals": [signal.name for signal in queries.signal_names(study.work.run) if signal.work == study.work],
-        "rows": [dict(zip(result.columns, row, strict=True)) for row in result.rows],
+        "rows": [dict(zip(result.columns, map(_json_value, row), strict=True)) for row in result.rows],
         "notes": list(result.notes),
     }
 
@@ -243,9 +244,13 @@ def study_table(result: StudyResult) -> TextTable:
     )
 
 
+def _json_value(value: str | float | None) -> str | float | None:
+    return json_number(value) if isinstance(value, float) else value
+
+
 def _cell(value: str | float | None) -> str:
     if isinstance(value, str):
-        return visible(value)
+        return visible(value) if value.strip(" ") or not value else f"'{value}'"  # a token of spaces alone
     return str(value) if isinstance(value, int) else number(value)
 
 
@@ -256,9 +261,11 @@ def _table_lines(data: Mapping[str, Any], result: StudyResult, functions: Sequen
     yield f"study {data['study']}: {data['kind']} of run {run}, {state}{done}{exact}"
     if result.rows:
         yield ""
-        yield from (*study_table(result).as_text(), "")
-        for note in result.notes:
-            yield from wrapped(note, width)
+        yield from study_table(result).as_text()
+    if result.notes:
+        yield ""
+    for note in result.notes:
+        yield from wrapped(note, width)
     if functions:
         yield ""
         yield from wrapped(f"Confidence functions for the report of run {run}: {', '.join(functions)}", width)

@@ -2,7 +2,7 @@
 
 llama.cpp asks a callback of the context about every tensor of the computation, by name.  Its yes makes the library stop
 behind that tensor and hand it over.  The tensor ``l_out-<layer>`` holds one row of float32 per token; in the last block
-only the rows whose logits were asked for are computed.
+and behind the final norm (``result_norm``) only the rows whose logits were asked for are computed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,21 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_bool, ctyp
 class BlockOutputs:
     """The outputs of some blocks in the last evaluation."""
 
-    def __init__(self, layers: Sequence[int], width: int) -> None:
+    def __init__(self, layers: Sequence[int], width: int, blocks: int) -> None:
         """Prepare the callback.
 
         Args:
-            layers: blocks, from 0.
+            layers: blocks, from 0; their number stands for the state behind the final norm.
             width: numbers in a row.
+            blocks: their number in the model.
 
         Raises:
             OSError: the library that reads tensors is not there.
         """
-        self._places = {f"l_out-{layer}".encode(): place for place, layer in enumerate(layers)}
+        self._places = {
+            b"result_norm" if layer == blocks else f"l_out-{layer}".encode(): place
+            for place, layer in enumerate(layers)
+        }
         self._width = width
         self._found: list[npt.NDArray[np.float32] | None] = [None] * len(layers)
         self._on = False

@@ -75,14 +75,16 @@ class LlamaStreams:
             ContextRefusedError: llama.cpp cannot make the context.
         """
         _check(options)
-        check_layers(options.layers, model.layers - 1)
+        check_layers(options.layers, model.layers)
         _check_memory(options, model)
         self.width = options.width
         self.context = options.room
         self.vocabulary_size = model.vocabulary.size
         self.can_cut = model.can_cut
         self.layers = options.layers
-        self._outputs = BlockOutputs(options.layers, model.embedding_width) if options.layers else None
+        self._outputs: BlockOutputs | None = None
+        if options.layers:
+            self._outputs = BlockOutputs(options.layers, model.embedding_width, model.layers - 1)
         self.threads = options.threads or suitable_threads(model.parameters)
         parameters = self._parameters(options, interruption)
         log.clear()

@@ -47,7 +47,8 @@ class ContextOptions:
         flash_attention: ``-fa``.
         key_type, value_type: ``-ctk``, ``-ctv``: ``f32 f16 bf16 q8_0 q4_0 …``.
         check: the exactness check: none, the quick one of every run, or in full.
-        layers: blocks, from 0, whose activations requests may ask for; () installs nothing.
+        layers: blocks, from 0, whose activations requests may ask for, and their number for the state behind the
+            final norm; () installs nothing.
         cache_mb: ``--cache-mb``, main memory for beginnings that requests share, in 2**20 bytes; changes no number.
     """
 
@@ -84,10 +85,15 @@ def check_width(width: int) -> None:
         raise ContextError(f"-np {width}: the width must be 1, 2, 3 or a multiple of 4")
 
 
-def check_layers(layers: Sequence[int], blocks: int) -> None:
-    """Refuse layers that a model of so many blocks lacks, or that are named twice; raises `ContextError`."""
+def check_layers(layers: Sequence[int], count: int) -> None:
+    """Refuse layers that a model with so many lacks, or that are named twice; raises `ContextError`.
+
+    Args:
+        layers: that are asked for, from 0.
+        count: blocks, and one for the output layer, whose state is that behind the final norm.
+    """
     for place, layer in enumerate(layers):
-        if not 0 <= layer < blocks:
-            raise ContextError(f"there is no layer {layer}: the model has layers 0 to {blocks - 1}")
+        if not 0 <= layer < count:
+            raise ContextError(f"there is no layer {layer}: the model has layers 0 to {count - 1}")
         if layer in layers[:place]:
             raise ContextError(f"layer {layer} is asked for twice")

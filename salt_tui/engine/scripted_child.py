@@ -162,7 +162,7 @@ class ScriptedBackend:
     def open_context(self, options: ContextOptions) -> ContextInfo:
         """Take over width and context; raises `ContextError`."""
         check_width(options.width)
-        check_layers(options.layers, self._activation_shape()[0])
+        check_layers(options.layers, self._activation_shape()[0] + 1)
         self._layers = options.layers
         if self._script.context_failure is not None:
             raise ContextError(self._script.context_failure)

@@ -78,7 +78,7 @@ def draw_sample_complexity(measured: Measured) -> Drawing:
         panels: Any = figure.subplots(1, 2)
         for axes, (metric, (title, better)) in zip(panels, _SHOWN.items(), strict=True):
             known = [size for size in report.sizes if size.means[metric].value is not None]
-            sizes = [size.answers for size in known]
+            sizes = [size.units for size in known]
             means = [size.means[metric].value or 0.0 for size in known]
             spreads = [size.deviations[metric].value or 0.0 for size in known]
             axes.errorbar(sizes, means, yerr=spreads, color=RIGHT, marker="o", capsize=2.5, elinewidth=0.9)
@@ -90,7 +90,7 @@ def draw_sample_complexity(measured: Measured) -> Drawing:
             axes.set_xlim(left=0)
             name_axes(axes, x="answers to train on", y=title, title=_arrow(better))
 
-    missing = [size.answers for size in report.sizes if size.means["euro_auc"].value is None]
+    missing = [size.units for size in report.sizes if size.means["euro_auc"].value is None]
     left_out = f" Left out, with fewer answers than that: {', '.join(map(str, missing))}." if missing else ""
     notes = (
         *_head(measured, report),

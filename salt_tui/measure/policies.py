@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -31,6 +31,7 @@ from scoring.policy import (
 )
 from scoring.saved_maps import SavedMapError, finite_number, map_from_record, map_record
 from scoring.scored_units import IntArray
+from scoring.signals import FITTED_ANEW
 
 FORMAT = 1
 KIND = "salt-tui policy"
@@ -68,17 +69,35 @@ class SavedPolicy:
         return cls(found.scale, tuple(band.threshold for band in found.bands))
 
 
-def units_for_policy(columns: UnitColumns) -> PolicyUnits:
-    """Return the units of a run with a verdict, each answer a problem of its own; raises `UsageError`."""
+def units_for_policy(columns: UnitColumns, named: Collection[str] = ()) -> PolicyUnits:
+    """Return the units of a run with a verdict, each answer a problem of its own.
+
+    Args:
+        columns: of the run.
+        named: functions that were asked for by name.  Of the others those are left out that are fitted anew in each
+            run, because a policy is for scores that come later.
+
+    Raises:
+        UsageError: a confidence that cannot be one.
+    """
     rows = [task_units(columns, task).rows for task in columns.task_names]
     kept: IntArray = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
     return PolicyUnits(
         correct=columns.status[kept] == 0,
         problem=columns.generation[kept],
         task=columns.task[kept],
-        scores={name: checked_column(columns, name)[kept] for name in columns.confidences},
+        scores={
+            name: checked_column(columns, name)[kept]
+            for name in columns.confidences
+            if name in named or not is_fitted_anew(name)
+        },
         lower_is_confident=columns.lower_is_confident,
     )
+
+
+def is_fitted_anew(function: str) -> bool:
+    """Say whether a function or signal, as ``name`` or ``name@RUN.K``, is fitted on the run that it is about."""
+    return function.partition("@")[0] in FITTED_ANEW
 
 
 def find_policy(units: PolicyUnits, wanted: Sequence[Promise] | Rewards, maps: Sequence[str] | None = None) -> Found:

@@ -33,6 +33,7 @@ _MOST = 2**31
 """No count, width or number of a layer reaches it; SQLite could not be asked for every larger one."""
 
 _TEXT = "about"
+_TYPES = {"int": int, "str": str, "bool": bool}
 
 TRAINED_ON = "the probe was trained on this problem"
 
@@ -48,6 +49,7 @@ class SavedProbe:
         layer: number of the layer.
         width: of its vectors.
         units, answers: what it was trained on.
+        post_norm: the study that it was trained on has the last layer from behind the final norm.
         problems: hashes of the problems that it was trained on; nothing is said about these.
         forest: the trees.
     """
@@ -60,6 +62,7 @@ class SavedProbe:
     width: int
     units: int
     answers: int
+    post_norm: bool
     problems: tuple[str, ...]
     forest: ForestArrays
 
@@ -77,6 +80,7 @@ def train(subject: Subject, layer: int, model: str, model_name: str) -> SavedPro
         width=vectors.shape[1],
         units=len(vectors),
         answers=subject.answers,
+        post_norm=subject.post_norm,
         problems=subject.problems,
         forest=ForestArrays.grown(vectors, units.correct, FULL),
     )
@@ -176,9 +180,7 @@ def _probe(arrays: Mapping[str, Any]) -> SavedProbe:
             if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
                 raise ValueError("problems that are no texts")
             values[entry.name] = tuple(value)
-        elif type(value) is not (int if entry.type == "int" else str) or (
-            isinstance(value, int) and not 0 <= value < _MOST
-        ):
+        elif type(value) is not _TYPES[str(entry.type)] or (isinstance(value, int) and not 0 <= value < _MOST):
             raise ValueError(f"{entry.name} is {value!r}")
         else:
             values[entry.name] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from salt_tui.measure.draws import generator_of
 from salt_tui.measure.task_scores import task_units
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import UnitKind, Work
+from salt_tui.store.stored_values import Place
 from salt_tui.usage_error import UsageError
 from scoring.calibrators import CALIBRATORS
 from scoring.conclusions import Alternatives, Conclusion, conclude
@@ -58,6 +60,7 @@ class Subject:
         tasks: names by code.
         problems: hashes of the problems, by the codes of ``units.problem``.
         notes: sentences about what was left out.
+        post_norm: the last layer's vectors are from behind the final norm.
     """
 
     study: Work
@@ -70,6 +73,7 @@ class Subject:
     tasks: tuple[str, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+    post_norm: bool = False
 
     @property
     def answers(self) -> int:
@@ -188,7 +192,13 @@ def read_subject(
         tasks=columns.task_names,
         problems=problems,
         notes=notes,
+        post_norm=Place(queries.path, study.title).read("plan", queries.study_record(study).record.plan, _post_norm),
     )
+
+
+def _post_norm(plan: str) -> bool:
+    """Read from a study's plan whether its last layer is that behind the final norm."""
+    return bool(json.loads(plan).get("options", {}).get("post_norm", False))
 
 
 def report_probes(

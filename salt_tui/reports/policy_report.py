@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from salt_tui.measure.policies import CHECK, TRUST, WITHHOLD, Found, SavedPolicy
+from salt_tui.measure.policies import CHECK, TRUST, WITHHOLD, Found, SavedPolicy, is_fitted_anew
 from salt_tui.number_text import confidence_text, number, percent
 from salt_tui.visible_text import visible
 from scoring.policy import RAW, Band, NoPolicy, Policy, RewardPolicy
@@ -25,6 +25,8 @@ def policy_lines(found: Found, kind: str) -> Iterator[str]:
         yield f"No policy: {found.reason}."
         return
     yield f"A unit is read by {_scale(found)}; {_reading(found)} chose that."
+    if is_fitted_anew(found.scale.function):
+        yield "It is fitted anew in each run: this policy is for units of this run, and not for those of later ones."
     if isinstance(found, RewardPolicy):
         yield f"Trust above {confidence_text(found.threshold)}, which is where these rewards balance."
         yield (

@@ -44,11 +44,12 @@ def sentences(report: ProbeReport) -> Iterator[str]:
     subject, found = report.subject, report.conclusion
     units, count = _UNITS[subject.kind], subject.units.correct.size
     share = 100.0 * float(subject.units.correct.mean())
+    norm = ", the last behind the final norm" if subject.post_norm else ""
     of = "" if subject.kind == "generation" else f" of {subject.answers:,} answers"
     yield (
         f"Probes on {count:,} {units}{of} ({share:.1f} % right), layers"
-        f" {subject.units.layers[0]} to {subject.units.layers[-1]}, {subject.positions} positions of"
-        f" {subject.study.title}; every number is of answers that did not train it."
+        f" {subject.units.layers[0]} to {subject.units.layers[-1]}{norm},"
+        f" {subject.positions} positions of {subject.study.title}; every number is of answers that did not train it."
     )
     yield from subject.notes
     if found.reason is not None:
@@ -69,7 +70,16 @@ def sentences(report: ProbeReport) -> Iterator[str]:
             yield "That activations know more than the raw probability of the tokens cannot be said from this run."
         elif not act:
             yield "A map of the tokens' probability does better here than every probe."
-    yield f"Layer {report.best_layer} does best alone; it is the one that --save keeps."
+        else:
+            yield (
+                "The raw probability of the tokens is worse; that activations know more than a map of it cannot be said"
+                " from this run."
+            )
+    areas = {layer: metrics["euro_auc"].value or 0.0 for layer, metrics in report.by_layer.items()}
+    yield (
+        f"Layer {report.best_layer} has the largest EURO area alone, {number(areas[report.best_layer])}"
+        f" (all layers: {number(min(areas.values()))} to {number(max(areas.values()))}); it is the one that --save keeps."
+    )
 
 
 _BASELINES = ("none", "hre", "nwkr", "platt", "isotonic", "beta")
@@ -113,11 +123,12 @@ def tables(report: ProbeReport) -> Iterator[TextTable]:
         left=0,
     )
     yield TextTable(
-        f"Trained on n answers, layer {report.best_layer} (100 trees, mean and spread of 20 draws)",
+        f"Trained on n {_UNITS[report.subject.kind]}, layer {report.best_layer} (100 trees, mean and spread of 20"
+        " draws)",
         ("n", "smooth ECE ↓", "±", "EURO all ↑", "±"),
         tuple(
             (
-                str(size.answers),
+                str(size.units),
                 value_text(size.means["smooth_ece"]),
                 value_text(size.deviations["smooth_ece"]),
                 value_text(size.means["euro_auc"]),
@@ -144,17 +155,21 @@ def tables(report: ProbeReport) -> Iterator[TextTable]:
     if report.unseen:
         yield TextTable(
             f"Trained on the other tasks, layer {report.best_layer} (100 trees)",
-            ("task", "n", "AUROC ↑", "seen too", "probability", "smooth ECE ↓", "seen too", "probability"),
+            ("task", "n", "right", "AUROC ↑", "seen too", "probability", "smooth ECE ↓", "seen too", "probability"),
             tuple(
                 (
                     report.subject.tasks[one.task],
                     str(one.units),
+                    str(one.right),
                     *(value_text(part["auroc"]) for part in (one.metrics, one.inside, one.raw)),
                     *(value_text(part["smooth_ece"]) for part in (one.metrics, one.inside, one.raw)),
                 )
                 for one in report.unseen
             ),
-            notes=("seen too: trained on this task as well. probability: the joint probability of the tokens, raw.",),
+            notes=(
+                "seen too: trained on this task as well. probability: the joint probability of the tokens, raw. No AUROC"
+                " where fewer than two problems hold right units, or wrong ones.",
+            ),
         )
 
 
@@ -177,7 +192,7 @@ def probe_data(report: ProbeReport) -> dict[str, Any]:
         ],
         "layers": [{"layer": layer, **_data(metrics)} for layer, metrics in report.by_layer.items()],
         "sample_complexity": [
-            {"answers": size.answers, **_data(size.means), "deviation": _data(size.deviations)} for size in report.sizes
+            {"n": size.units, **_data(size.means), "deviation": _data(size.deviations)} for size in report.sizes
         ],
         "intrinsic_dimension": [
             {
@@ -194,6 +209,7 @@ def probe_data(report: ProbeReport) -> dict[str, Any]:
             {
                 "task": report.subject.tasks[one.task],
                 "n": one.units,
+                "right": one.right,
                 **_data(one.metrics),
                 "seen": _data(one.inside),
                 "joint_probability": _data(one.raw),

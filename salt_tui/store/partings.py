@@ -13,6 +13,9 @@ from salt_tui.store.results import StoredToken
 KL = "kl_lower_bound"
 """The signal of tokens that says how far the two models are apart."""
 
+INFINITE = "infinite: the second model rules out what the first allows"
+"""The reason of a divergence without a value: the store holds no infinite number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parting:
@@ -25,8 +28,9 @@ class Parting:
         apart: places, 0-based, at which another token is its likeliest one; ascending.
         said: what the answer has at the first of them; None where there is none.
         other: what the second model would have said there.
-        mean_kl: mean over tokens, in nats, of a lower bound of the divergence; None where one of them is infinite or
-            none is known.
+        mean_kl: mean over tokens, in nats, of a lower bound of the divergence; infinite where one of them is, None
+            where none is known.
+        infinite: number of tokens at which it is.
     """
 
     task: str
@@ -36,6 +40,7 @@ class Parting:
     said: bytes | None
     other: bytes | None
     mean_kl: float | None
+    infinite: int
 
 
 def read_partings(queries: Queries, work: Work) -> Iterator[Parting]:
@@ -43,7 +48,9 @@ def read_partings(queries: Queries, work: Work) -> Iterator[Parting]:
     divergence: dict[int, list[float]] = {}
     if any(signal.name == KL for signal in queries.signal_names(work.run) if signal.work == work):
         for record in queries.signals(work.run, f"{KL}@{work}", "token"):
-            divergence.setdefault(record.generation, []).append(inf if record.value is None else record.value)
+            value = inf if record.reason == INFINITE else record.value
+            if value is not None:
+                divergence.setdefault(record.generation, []).append(value)
     for walk in queries.generations(work, "walk"):
         tokens = queries.tokens(walk.id)
         apart = tuple(place for place, token in enumerate(tokens) if _goes_elsewhere(token))
@@ -57,7 +64,8 @@ def read_partings(queries: Queries, work: Work) -> Iterator[Parting]:
             apart=apart,
             said=None if first is None else first.piece,
             other=None if first is None else first.alternative_pieces[0],
-            mean_kl=None if mean is None or mean == inf else mean,
+            mean_kl=mean,
+            infinite=values.count(inf),
         )
 
 

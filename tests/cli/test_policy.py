@@ -104,6 +104,30 @@ def test_an_export_of_atoms_has_the_signal_that_a_policy_chose(
     assert len(decisions) == len(rows)
 
 
+def test_scores_that_are_fitted_on_the_run_are_chosen_only_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=EIGHT_TASKS[:2], answers=12, atoms=6)
+    with open_queries(database) as queries:
+        columns = queries.unit_columns(1, "atom")
+    places = zip(columns.generation.tolist(), columns.index.tolist(), strict=True)
+    known = [
+        ((answer, "atom", index), right) for (answer, index), right in zip(places, columns.status == 0, strict=True)
+    ]
+    with open_store(database) as store:
+        store.claim(Work(1))
+        store.add_signals(Work(1), [SignalRecord(*at, "combined_forest", float(right)) for at, right in known])
+        store.release(Work(1), "finished")
+    assert data_of(capsys, database, "--rewards", "1,-1,0,0")["function"] != "combined_forest"
+    assert run_command_line(
+        ["policy", "1", "--db", str(database), "--rewards", "1,-1,0,0", "--function", "combined_forest"]
+    ) == 0  # fmt: skip
+    said = " ".join(capsys.readouterr().out.split())
+    assert "read by combined_forest" in said
+    assert "fitted anew in each run: this policy is for units of this run" in said
+
+
 def test_what_cannot_be_promised_is_said_and_not_kept(
     database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import json
 import pickle
 import zipfile
@@ -15,7 +17,7 @@ import pytest
 
 from salt_tui.cli import run_command_line
 from salt_tui.measure.probe_files import read_probe
-from salt_tui.measure.probes import report_probes
+from salt_tui.measure.probes import find_study, read_subject, report_probes
 from salt_tui.store.queries import open_queries
 from salt_tui.store.records import ActivationRecord, StudyRecord
 from salt_tui.store.store import open_store
@@ -76,9 +78,12 @@ def _few_trees() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def kept(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A probe of the first run's atoms."""
+    """A probe of the first run's atoms, and beside it what was said on stderr."""
     file = tmp_path_factory.mktemp("kept") / "probe.npz"
-    assert run_command_line(["probe", "1", "--unit", "atom", "--save", str(file), "--db", str(database)]) == 0
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        assert run_command_line(["probe", "1", "--unit", "atom", "--save", str(file), "--db", str(database)]) == 0
+    file.with_suffix(".said").write_text(said.getvalue())
     return file
 
 
@@ -104,8 +109,8 @@ def test_every_estimator_is_reported_and_the_planted_layer_is_found(
     assert data["best_layer"] == 2
     assert [row["layer"] for row in data["layers"]] == [1, 2, 3]
     assert max(data["layers"], key=lambda row: row["euro_auc"])["layer"] == 2
-    assert [row["answers"] for row in data["sample_complexity"]] == [25, 50, 100, 200, 400, 700, 1000]
-    assert data["sample_complexity"][-1]["reasons"]["euro_auc"] == "fewer than 1000 answers to train on"
+    assert [row["n"] for row in data["sample_complexity"]] == [25, 50, 100, 200, 400, 700, 1000]
+    assert data["sample_complexity"][-1]["reasons"]["euro_auc"] == "fewer than 1000 units to train on"
     assert [row["dimension"] for row in data["intrinsic_dimension"]] == [WIDTH] * LAYERS
     assert [row["task"] for row in data["unseen_tasks"]] == list(EIGHT_TASKS[:3])
     assert all(row["auroc"] > 0.8 for row in data["unseen_tasks"])
@@ -119,7 +124,8 @@ def test_text_says_what_the_numbers_rest_on(database: Path, capsys: pytest.Captu
     text = " ".join(printed.out.split())
     assert "salt-tui: what may be concluded\n" in printed.err
     assert "own positions of study 2.1; every number is of answers that did not train it" in text
-    assert "Layer 2 does best alone" in text
+    assert "Layer 2 has the largest EURO area alone, " in text
+    assert "Trained on n answers, layer 2" in text
     assert "With a calibration map after it" in text
 
 
@@ -202,12 +208,35 @@ def test_foreign_files_are_refused_and_nothing_in_them_runs(
         (lambda: with_header(b"(1099511627776,)"), "no saved probe"),
         (lambda: with_header(b"(9999999999999999999999,)"), "no saved probe"),
         (lambda: described(layer=9), "holds no vectors of layer 9"),
+        (lambda: described(post_norm="yes"), "post_norm is 'yes'"),
+        (
+            lambda: described(layer=LAYERS, post_norm=True),
+            "reads the last layer behind the final norm; study 2.1 has it",
+        ),
     ):
         make()
         assert message in refused(capsys, 2, "--apply", file, "--db", database)
     assert not mark.exists()
     with zipfile.ZipFile(good) as archive:
         assert set(archive.namelist()) >= {"about.npy", "left.npy"}
+
+
+def test_a_model_without_a_hash_is_said_and_its_probe_goes_to_no_other(kept: Path) -> None:
+    """The stored model of these runs is known by a name alone."""
+    said = " ".join(kept.with_suffix(".said").read_text().split())
+    assert f"the model has no file whose hash could be kept; {kept} is for runs of {'a' * 64} alone" in said
+    assert read_probe(kept).model == "a" * 64
+
+
+def test_a_problem_is_known_by_its_content_in_every_run(database: Path) -> None:
+    """Units of one problem share a fold, and a probe that was trained on it says nothing about it in a later run."""
+    with open_queries(database) as queries:
+        first, later = (read_subject(queries, find_study(queries, run), "atom", "producing") for run in ("1", "2"))
+    for subject in (first, later):
+        pairs = set(zip(subject.generation.tolist(), subject.units.problem.tolist(), strict=True))
+        assert len(pairs) == len({answer for answer, _ in pairs}) == len({problem for _, problem in pairs})
+    # The second run begins with the problems of the first.
+    assert set(first.problems) < set(later.problems)
 
 
 def test_runs_without_activations_or_enough_answers(database: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -447,8 +447,8 @@ def test_activations_are_the_same_every_time_and_differ_by_layer_and_position(tm
     only = [event for event in play(made, replace(asked, layers=(0,))) if isinstance(event, Activations)]
     assert [event.values for event in only] == [event.values[20:] for event in found]
     assert play(made, replace(asked, layers=(1,)))[-1].stop_reason == "failed"  # type: ignore[union-attr]
-    with pytest.raises(ContextError, match="no layer 3"):
-        made.open_context(replace(CONTEXT, layers=(3,)))
+    with pytest.raises(ContextError, match="no layer 4"):
+        made.open_context(replace(CONTEXT, layers=(4,)))
 
 
 def test_the_next_turn(tmp_path: Path) -> None:

@@ -199,10 +199,10 @@ def test_more_answers_help_and_too_few_are_undefined() -> None:
     small, large, beyond = sample_complexity(
         units, 3, np.random.default_rng(9), sizes=(10, 100, 1000), draws=5, settings=FEW
     )
-    assert small.answers == 10
+    assert small.units == 10
     assert (large.means["euro_auc"].value or 0.0) > (small.means["euro_auc"].value or 1.0)
     assert (small.deviations["euro_auc"].value or 0.0) > 0.0
-    assert beyond.means["euro_auc"].reason == "fewer than 1000 answers to train on"
+    assert beyond.means["euro_auc"].reason == "fewer than 1000 units to train on"
 
 
 def test_single_layers_are_measured_out_of_fold() -> None:
@@ -244,4 +244,17 @@ def test_a_direction_that_one_task_lacks_does_not_carry_to_it() -> None:
     assert min(areas[:2]) > 0.8
     assert areas[2] < 0.7
     assert [one.units for one in found] == [60, 60, 60]
+    assert [one.right for one in found] == [int(units.correct[task == code].sum()) for code in range(3)]
     assert across_tasks(units, np.zeros(units.correct.size, dtype=np.int64), 2, np.random.default_rng(1), FEW) == ()
+
+
+def test_a_task_with_one_wrong_unit_has_no_auroc() -> None:
+    units = units_with(2, problems=30)
+    task = np.arange(units.correct.size) // 20
+    units.correct[task == 1] = True
+    units.correct[20] = False
+    found = across_tasks(units, task, 2, np.random.default_rng(16), FEW)
+    for part in (found[1].metrics, found[1].inside, found[1].raw):
+        assert part["auroc"].reason == "fewer than two answers with a right and two with a wrong unit"
+        assert part["smooth_ece"].value is not None
+    assert found[0].metrics["auroc"].value is not None

@@ -1,7 +1,7 @@
 """What the model's layers held while it wrote: activations, averaged over the tokens of a unit, to train probes on.
 
 The stored tokens of an answer are walked, forced, through the model that said them.  The state of layer j is the output
-of its block (the residual stream), the last one before the final norm (ACUTE section 3.1).
+of its block (the residual stream), the last one before the final norm or, by an option, behind it (ACUTE section 3.1).
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class WalkJob:
         answer: generation of the answer.
         tokens: ids of the reply, at least one.
         units: to pool.
-        layers: numbers of the layers, from 1, ascending.
+        layers: numbers of the layers, from 1, ascending; the model's last one stands last.
         width: of one layer's state.
+        post_norm: the last layer's state is that behind the final norm.
     """
 
     name: JobName
@@ -67,15 +68,19 @@ class WalkJob:
     units: tuple[PooledUnit, ...]
     layers: tuple[int, ...]
     width: int
+    post_norm: bool
 
     def request(self, key: int) -> Generate:
         """Return the walk: every token, and one more, whose producing state is the last token's own."""
+        blocks = [layer - 1 for layer in self.layers]
+        if self.post_norm:
+            blocks[-1] += 1
         return Generate(
             key=key,
             prompt=self.prompt.prompt,
             preamble=self.prompt.preamble,
             segments=(Forced((*self.tokens, self.tokens[-1])),),
-            layers=tuple(layer - 1 for layer in self.layers),
+            layers=tuple(blocks),
         )
 
     def begin(self, output: Output, attempt: int) -> WalkAttempt:
@@ -194,7 +199,10 @@ def _kinds(options: Options) -> tuple[UnitKind, ...]:
 
 
 def _layers(options: Options, depth: int | None = None) -> tuple[int, ...]:
-    """Return the layers that are asked for, ascending; without the model's depth every layer is an empty tuple."""
+    """Return the layers that are asked for and the last one, ascending; without the model's depth ``all`` is empty.
+
+    The last layer is always there: similarities compare with it, and it says how deep the model is.
+    """
     text = str(options["layers"]).strip()
     if text == EVERY_LAYER:
         return tuple(range(1, (depth or 0) + 1))
@@ -206,7 +214,7 @@ def _layers(options: Options, depth: int | None = None) -> tuple[int, ...]:
     if beyond:
         least_most = "from 1" if depth is None else f"1 to {depth}"
         raise UsageError(f"--layers {text}: layer {beyond[0]} is not there; layers are counted {least_most}")
-    return layers
+    return layers if depth is None else tuple(sorted({*layers, depth}))
 
 
 def _check(options: Options) -> None:
@@ -233,6 +241,7 @@ def _jobs(setting: StudySetting) -> Sequence[Job]:
                 units=units,
                 layers=layers,
                 width=setting.info.capabilities.activation_width,
+                post_norm=bool(setting.options["post_norm"]),
             )
         )
     return found
@@ -286,7 +295,10 @@ ACTIVATIONS = StudyKind(
     summary="What the model's layers held while it wrote each unit, to train probes on.",
     options=(
         StudyOption("unit", ("--unit",), "generation", "generation, line, atom, or several with commas."),
-        StudyOption("layers", ("--layers",), EVERY_LAYER, "all, or numbers from 1 with commas, such as 8,16,24."),
+        StudyOption(
+            "layers", ("--layers",), EVERY_LAYER, "all, or numbers from 1 with commas, such as 8,16,24; and the last."
+        ),
+        StudyOption("post_norm", ("--post-norm",), False, "Take the last layer behind the final norm, not before it."),
     ),
     needs=("activations", "forced"),
     check=_check,

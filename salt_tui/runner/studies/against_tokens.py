@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from salt_tui.number_text import number
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import UnitKind
 from salt_tui.store.schema import TOKEN_SIGNALS, UNIT_STATUSES
 from scoring.conclusions import Alternatives, Conclusion, conclude
 from scoring.confidence import CONFIDENCE_FUNCTIONS, SAME_ORDER
 from scoring.signals import confidence_entry
+
+UNITS: dict[UnitKind, str] = {"generation": "answers", "line": "lines", "atom": "atoms"}
+"""The units that have scores, and what several of them are called."""
 
 _SEED = 0
 _GENERATED = ("correct", "wrong", "redundant")
@@ -42,7 +47,9 @@ class LabelledUnits:
     scores: dict[str, NDArray[np.float64]]
 
 
-def labelled_units(queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...]) -> list[LabelledUnits]:
+def labelled_units(
+    queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...], answers: Collection[int] | None = None
+) -> list[LabelledUnits]:
     """Return the generated units of a run by task, with their scores.
 
     Args:
@@ -50,9 +57,12 @@ def labelled_units(queries: Queries, run: int, kind: UnitKind, names: tuple[str,
         run: number of the run.
         kind: of the units.
         names: confidence functions, and signals as the store names them.
+        answers: generations whose units are wanted; None for all.
     """
     columns = queries.unit_columns(run, kind, names)
     counted = np.isin(columns.status, [UNIT_STATUSES.index(status) for status in _GENERATED])
+    if answers is not None:
+        counted &= np.isin(columns.generation, np.fromiter(answers, dtype=np.int64))
     tasks = []
     for code, task in enumerate(columns.task_names):
         rows = counted & (columns.task == code)
@@ -65,9 +75,7 @@ def labelled_units(queries: Queries, run: int, kind: UnitKind, names: tuple[str,
     return tasks
 
 
-def compare_with_tokens(
-    queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...], fold: NDArray[np.int64] | None = None
-) -> Conclusion:
+def compare_with_tokens(queries: Queries, run: int, kind: UnitKind, names: tuple[str, ...]) -> Conclusion:
     """Return which of a study's scores and the functions of tokens cannot be told apart from the best, in AUROC.
 
     Args:
@@ -75,25 +83,44 @@ def compare_with_tokens(
         run: number of the run.
         kind: of the units.
         names: of the study's signals, as the store names them.
-        fold: of each unit, in the order of `labelled_units`, where the signals were fitted on other folds: pairs then
-            count inside folds only, for all alike.
     """
-    tasks, start = [], 0
-    for units in labelled_units(queries, run, kind, (*names, *token_functions(queries, run))):
+    return compare_scores(labelled_units(queries, run, kind, (*names, *token_functions(queries, run))))
+
+
+def compare_scores(tasks: Sequence[LabelledUnits], fold: NDArray[np.int64] | None = None) -> Conclusion:
+    """Return which scores cannot be told apart from the best, in AUROC.
+
+    Args:
+        tasks: units with all scores that are compared.
+        fold: of each unit, in the order of the tasks, where some scores were fitted on other folds: pairs then count
+            inside folds only, for all alike.
+    """
+    compared, start = [], 0
+    for units in tasks:
         own = None if fold is None else fold[start : start + units.correct.size]
         start += units.correct.size
-        tasks.append(Alternatives(units.task, units.correct, units.generation, units.scores, own))
-    return conclude(tasks, "auroc", np.random.default_rng(_SEED), same=SAME_ORDER)
+        compared.append(Alternatives(units.task, units.correct, units.generation, units.scores, own))
+    return conclude(compared, "auroc", np.random.default_rng(_SEED), same=SAME_ORDER)
 
 
-def verdict(conclusion: Conclusion, names: tuple[str, ...], asked: str, plural: str) -> str:
-    """Say in one sentence whether a study's scores beat the functions of tokens.
+THE_TOKENS = ("the tokens", "beat")
+
+
+def verdict(
+    conclusion: Conclusion,
+    names: tuple[str, ...],
+    asked: str,
+    plural: str,
+    against: tuple[str, str] = THE_TOKENS,
+) -> str:
+    """Say in one sentence whether a study's scores beat the others, mostly the functions of tokens.
 
     Args:
         conclusion: of both.
         names: of the study's signals.
         asked: what the study did, as the subject of a sentence, e.g. ``asking``.
         plural: of the units, e.g. ``atoms``.
+        against: what the other scores are, and the verb that goes with it.
     """
     if conclusion.reason is not None:
         reasons = "; ".join(dict.fromkeys(conclusion.tasks_left_out.values())) or conclusion.reason
@@ -109,15 +136,15 @@ def verdict(conclusion: Conclusion, names: tuple[str, ...], asked: str, plural: 
     values = " against ".join(f"{_auroc(conclusion, name)} of {name}" for name in (own[0], *others[:1]))
     best = [name in names for name in conclusion.best]
     if all(best):
-        how = f"{asked} beats the tokens"
+        how = f"{asked} beats {against[0]}"
     elif not any(best):
-        how = f"the tokens beat {asked}"
+        how = f"{against[0]} {against[1]} {asked}"
     else:
-        how = f"{asked} and the tokens cannot be told apart"
+        how = f"{asked} and {against[0]} cannot be told apart"
     compared = f"{plural.capitalize()}: {how}, AUROC {values} ({base})."
     return f"{compared} Not compared: {left_out}." if left_out else compared
 
 
 def _auroc(conclusion: Conclusion, name: str) -> str:
     value = conclusion.means[name].value
-    return "undefined" if value is None else f"{value:.3f}"
+    return "undefined" if value is None else number(value)

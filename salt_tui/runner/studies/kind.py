@@ -117,6 +117,8 @@ class StudyKind:
             the run's; without a model there are no jobs, and the signals are all there is.
         inexact: why its numbers are not exact with these options, even on an engine that is; None where they are as
             exact as the engine.
+        reads: of the signals that a run and its studies have, those that a new study of this kind reads; they stand in
+            its plan.
         concludes: what each batch of `signals` holds, where a batch takes so long that it is announced.
         measures: what `result` computes, where that takes so long that it is announced.
     """
@@ -134,6 +136,7 @@ class StudyKind:
     reused: bool = False
     computed_by: Computer = "the run's model"
     inexact: Callable[[Options], str | None] = no_reason
+    reads: Callable[[Queries, int], tuple[str, ...]] = lambda queries, run: ()
     concludes: tuple[str, ...] = ()
     measures: str | None = None
 

@@ -52,6 +52,8 @@ class StudyPlan:
         jobs: how many sequences there are to compute.
         context: tokens per sequence, prompt included; None where the engine does not let us choose.
         width: sequences decoded at once, as in the run.
+        signals: of the run and of its other studies that this one reads, as ``name@RUN.K``: those that were complete
+            when it began.
     """
 
     kind: str
@@ -62,12 +64,14 @@ class StudyPlan:
     jobs: int
     context: int | None
     width: int
+    signals: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a stored plan."""
         data = json.loads(text)
         data["answers"] = {task: as_tuple(positions) for task, positions in data["answers"].items()}
+        data["signals"] = as_tuple(data.get("signals", []))
         return of_types(cls(**data))
 
 

@@ -194,7 +194,9 @@ def _prepare_without_model(
     kind: StudyKind, options: Options, subject: Subject, database: Path, emit: Emit
 ) -> ReadyWork:
     """Store a study that only puts together what is stored; its numbers rest on the run's environment."""
-    plan = _plan(kind, options, subject, 0, subject.plan.context)
+    with open_queries(database) as queries:
+        signals = kind.reads(queries, subject.stored.run)
+    plan = replace(_plan(kind, options, subject, 0, subject.plan.context), signals=signals)
     plan_text, record = canonical_json(plan), subject.stored.record
     study = StudyRecord(
         kind.name,

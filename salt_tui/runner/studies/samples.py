@@ -10,6 +10,7 @@ from salt_tui.runner.asked_problems import form_of
 from salt_tui.runner.jobs import Job, JobName
 from salt_tui.runner.plan import SamplingPlan
 from salt_tui.runner.request import check_sampling
+from salt_tui.runner.studies.against_tokens import UNITS, compare_with_tokens, verdict
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
 from salt_tui.runner.studies.plan import Options, StudyPlan
 from salt_tui.store.errors import StoreError
@@ -155,12 +156,18 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
                 math.fsum(given) / len(given) if given else None,
             )
         )
-    samples_each = int(plan.options["samples"])
-    note = (
+    samples_each, work = int(plan.options["samples"]), study.work
+    notes = [
         f"The majority answer is made of {samples_each} samples of each problem, unit by unit. Precision is the share"
         " of right atoms among those written."
-    )
-    return StudyResult(("task", "answers", "precision", "majority_precision", "agreement"), tuple(rows), (note,))
+    ]
+    signals = [signal for signal in queries.signal_names(work.run) if signal.work == work]
+    for kind, plural in UNITS.items():
+        names = tuple(f"{signal.name}@{work}" for signal in signals if kind in signal.kinds)
+        if names:
+            notes.append(verdict(compare_with_tokens(queries, work.run, kind, names), names, "sampling", plural))
+    columns = ("task", "answers", "precision", "majority_precision", "agreement")
+    return StudyResult(columns, tuple(rows), tuple(notes))
 
 
 def _sampled_answers(

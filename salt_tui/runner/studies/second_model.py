@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,10 @@ from salt_tui.engine.requests import Forced, Generate, Readout
 from salt_tui.runner.events import AnswerFinished, AnswerStarted, TokenArrived
 from salt_tui.runner.jobs import Ending, Job, JobName, Output, ReplyEvent
 from salt_tui.runner.prompting import EncodedProblem
-from salt_tui.runner.studies.against_tokens import compare_with_tokens, verdict
+from salt_tui.runner.studies.against_tokens import UNITS, compare_with_tokens, verdict
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
 from salt_tui.runner.studies.plan import CoveredAnswer, Options, StudyPlan
-from salt_tui.store.partings import KL, read_partings
+from salt_tui.store.partings import INFINITE, KL, read_partings
 from salt_tui.store.queries import Queries
 from salt_tui.store.records import GenerationEnd, SignalRecord, TokenRecord, UnitKind
 from salt_tui.store.results import StoredStudy, StoredToken
@@ -25,10 +26,7 @@ from scoring.confidence import unit_confidences
 from scoring.signals import SECOND
 from scoring.two_models import kl_lower_bound
 
-INFINITE = "infinite: the second model rules out what the first allows"
 NOT_WALKED = "the second model did not come to it"
-
-UNITS: dict[UnitKind, str] = {"generation": "answers", "line": "lines", "atom": "atoms"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +105,9 @@ class SecondWalkAttempt:
         value = kl_lower_bound(
             first.tolist(),
             [_as_stored(number) for number in event.log_probabilities],
-            -np.inf if event.rest is None else event.rest,
+            -inf if event.rest is None else event.rest,
         )
-        finite = value < np.inf
+        finite = value < inf
         answer = job.name.parent
         assert answer is not None
         signal = SignalRecord(
@@ -254,7 +252,9 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
     given = {signal.name: signal for signal in queries.signal_names(run) if signal.work == work}
     rows: list[tuple[str | int | float | None, ...]] = []
     parted: dict[str, list[bool]] = {}
+    infinite = 0
     for found in read_partings(queries, work):
+        infinite += found.infinite
         parted.setdefault(found.task, []).append(bool(found.apart))
         first = found.apart[0] + 1 if found.apart else None
         said, other = (None if text is None else text.decode("utf-8", "replace") for text in (found.said, found.other))
@@ -264,6 +264,9 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
         " chosen; then what the answer has there and what it would have said. KL: mean over tokens, in nats, of a lower"
         " bound of the divergence."
     ]
+    if infinite:
+        where = "1 token" if infinite == 1 else f"{infinite:,} tokens"
+        notes.append(f"KL is infinite at {where}: the second model rules out what the first allows there.")
     if parted and not any(map(any, parted.values())):
         notes.append(f"None of {sum(map(len, parted.values()))} answers parts anywhere.")
     else:

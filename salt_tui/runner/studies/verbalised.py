@@ -9,7 +9,7 @@ from typing import cast
 
 from salt_tui.engine.requests import ChatTurn, Choice
 from salt_tui.runner.jobs import Job, JobName
-from salt_tui.runner.studies.against_tokens import compare_with_tokens, verdict
+from salt_tui.runner.studies.against_tokens import UNITS, compare_with_tokens, verdict
 from salt_tui.runner.studies.kind import StudyKind, StudyOption, StudyResult, StudySetting
 from salt_tui.runner.studies.plan import CoveredAnswer, Options, StudyPlan
 from salt_tui.runner.studies.questions import (
@@ -27,11 +27,8 @@ from salt_tui.usage_error import UsageError
 from scoring.verbalised import HALF
 
 FUNCTIONS = ("p_true", "p_true_independent", "verbalised")
-UNITS: tuple[UnitKind, ...] = ("generation", "line", "atom")
 BROADCAST = ("p_true", "verbalised")
 """What is asked of a whole answer and then said of each of its units, a control without resolution."""
-
-_PLURAL: dict[str, str] = {"generation": "answers", "line": "lines", "atom": "atoms"}
 
 
 def _chosen(options: Options) -> tuple[tuple[str, ...], tuple[UnitKind, ...]]:
@@ -158,7 +155,7 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
             records = queries.signals(run, name, kind)
             mean = conclusion.means.get(name)
             rows.append((name.partition("@")[0], kind, *_counts(records), None if mean is None else mean.value))
-        notes.append(verdict(conclusion, names, "asking", _PLURAL[kind]))
+        notes.append(verdict(conclusion, names, "asking", UNITS[kind]))
     columns = ("function", "unit", "asked", "no_number", "doubtful", "mean_label_mass", "auroc")
     return StudyResult(columns, tuple(rows), tuple(notes))
 

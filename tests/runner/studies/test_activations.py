@@ -28,8 +28,9 @@ TASKS = ("kronecker_product", "dna_translation")
 VECTORS = (
     'SELECT task, problem.position, activation.kind, activation."index", layer, positions, scale, vector'
     " FROM activation"
+    " JOIN study ON study.id = activation.study"
     " JOIN generation ON generation.id = activation.generation JOIN problem ON problem.id = generation.problem"
-    " ORDER BY 1, 2, 3, 4, 5, 6"
+    " WHERE NOT json_extract(study.plan, '$.options.post_norm') ORDER BY 1, 2, 3, 4, 5, 6"
 )
 
 
@@ -138,7 +139,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_stored(
 
 
 def states_of_nano(tokens: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the output of each block of salt-nano for each token, shape ``(layers, tokens, width)``, in doubles."""
+    """Return the output of each block of salt-nano and of the final norm, shape ``(layers + 1, tokens, width)``."""
     weights = {tensor.name: np.asarray(tensor.data, dtype=np.float64) for tensor in gguf.GGUFReader(str(NANO)).tensors}
     heads, layers, base, epsilon = 4, 4, 10_000.0, 1e-5
     length = len(tokens)
@@ -173,7 +174,7 @@ def states_of_nano(tokens: tuple[int, ...]) -> NDArray[np.float64]:
         up = states @ weights[name + "ffn_up.weight"].T
         x = x + (gate / (1.0 + np.exp(-gate)) * up) @ weights[name + "ffn_down.weight"].T
         found.append(x)
-    return np.stack(found)
+    return np.stack([*found, normed(x, "output_norm.weight")])
 
 
 @pytest.fixture(scope="module")
@@ -188,36 +189,39 @@ def nano_run(database: Path, tasks: tuple[str, ...], width: int) -> Path:
     asked = RunRequest(str(NANO), tasks, "trivial", 2, 1, engine=engine)
     computed(lambda emit: prepare_run(asked, database, emit))
     make_study(database, unit="generation,line,atom")
+    make_study(database, unit="line", layers="2", post_norm=True)
     return database
 
 
 @pytest.mark.model
 def test_vectors_are_those_of_a_forward_pass_in_numpy(of_nano: Path) -> None:
-    """Every layer, every kind of unit, both positions; within 3e-4 of the vector's length."""
+    """Every layer and the final norm, every kind of unit, both positions; within 3e-4 of the length of the vector."""
     compared = 0
     with open_queries(of_nano) as queries:
-        study = queries.find_work("1.1")
+        study, behind_the_norm = queries.find_work("1.1"), queries.find_work("1.2")
         assert queries.activation_layers(study) == [1, 2, 3, 4]
+        assert queries.activation_layers(behind_the_norm) == [2, 4]
+        read = [(study, kind, layer, layer) for kind in ("generation", "line", "atom") for layer in (1, 2, 3, 4)]
+        read += [(behind_the_norm, "line", 2, 2), (behind_the_norm, "line", 4, 5)]
         for answer in queries.answers(1):
             assert answer.generation is not None
             prompt, reply = queries.prompt(answer.generation), queries.token_ids(answer.generation)
             assert prompt is not None
             states = states_of_nano((*prompt, *reply))
             units = {(unit.kind, unit.index): unit for unit in queries.units(answer.generation)}
-            for kind in ("generation", "line", "atom"):
-                for layer in (1, 2, 3, 4):
-                    for positions, offset in (("producing", -1), ("own", 0)):
-                        for record in queries.activations(study, kind, layer, positions):
-                            if record.generation != answer.generation:
-                                continue
-                            unit = units[kind, record.index]
-                            assert unit.token_start is not None
-                            assert unit.token_end is not None
-                            places = np.arange(unit.token_start, unit.token_end) + len(prompt) + offset
-                            expected = states[layer - 1][places].mean(axis=0)
-                            error = np.linalg.norm(record.vector - expected) / np.linalg.norm(expected)
-                            assert error < 3e-4
-                            compared += 1
+            for work, kind, layer, number in read:
+                for positions, offset in (("producing", -1), ("own", 0)):
+                    for record in queries.activations(work, kind, layer, positions):
+                        if record.generation != answer.generation:
+                            continue
+                        unit = units[kind, record.index]
+                        assert unit.token_start is not None
+                        assert unit.token_end is not None
+                        places = np.arange(unit.token_start, unit.token_end) + len(prompt) + offset
+                        expected = states[number - 1][places].mean(axis=0)
+                        error = np.linalg.norm(record.vector - expected) / np.linalg.norm(expected)
+                        assert error < 3e-4
+                        compared += 1
     assert compared > 100
 
 

@@ -15,7 +15,13 @@ from salt_tui.runner.loop import Loop, ReadyWork
 from salt_tui.runner.preparation import prepare_run
 from salt_tui.runner.request import RunRequest
 from salt_tui.runner.studies.plan import OptionValue, StudyPlan
-from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, prepare_study_resume
+from salt_tui.runner.studies.preparation import (
+    StudyRequest,
+    prepare_study,
+    prepare_study_resume,
+    read_study_plan,
+)
+from salt_tui.runner.studies.registry import study_kind
 from salt_tui.store.queries import open_queries
 from salt_tui.usage_error import UsageError
 from scoring.agreement import unit_agreement
@@ -127,6 +133,9 @@ def test_a_study_samples_every_finished_answer_and_says_how_far_they_agree(model
                 if record.generation == answer.generation
             ]
             assert stored == list(unit_agreement(own, samples))
+        study = queries.study_record(work)
+        notes = study_kind("samples").result(queries, study, read_study_plan(database, study)).notes
+    assert [note.partition(":")[0] for note in notes[1:]] == ["Answers", "Lines", "Atoms"]
     # The run's own units are as they were.
     assert [row for row in rows(database, "SELECT * FROM unit") if row in before] == before
 

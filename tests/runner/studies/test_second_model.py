@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from salt_tui.cli import run_command_line
 from salt_tui.engine.model_registry import load_registry
 from salt_tui.engine.models import resolve_model
 from salt_tui.runner.preparation import prepare_run
@@ -17,6 +20,7 @@ from salt_tui.runner.studies.kind import StudyResult
 from salt_tui.runner.studies.plan import OptionValue
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study, read_study_plan
 from salt_tui.runner.studies.registry import study_kind
+from salt_tui.runner.studies.second_model import INFINITE
 from salt_tui.store.queries import open_queries
 from salt_tui.usage_error import UsageError
 from scoring.signals import SECOND
@@ -88,6 +92,24 @@ def test_every_unit_and_token_gets_what_the_second_model_says(model: Path, other
     assert [row["first_apart"] for row in table] == [3, None, None, None]
     assert table[0]["said"] != table[0]["second_says"]
     assert any("1 of 2 answers part" in note for note in found(database).notes)
+
+
+def test_an_infinite_divergence_is_infinite_and_no_dash(
+    model: Path, other: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    make_run(model, database)
+    look(database, other)
+    first = "(SELECT min(id) FROM signal WHERE name = 'kl_lower_bound')"
+    with sqlite3.connect(database) as connection:
+        connection.execute(f"UPDATE signal SET value = NULL, reason = ? WHERE id = {first}", (INFINITE,))
+    result = found(database)
+    assert [row[-1] == math.inf for row in result.rows] == [True, False, False, False]
+    assert any(note.startswith("KL is infinite at 1 token: ") for note in result.notes)
+    assert run_command_line(["report", "1.1", "--format", "json", "--db", str(database)]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["mean_kl"] == "Infinity"
+    assert run_command_line(["report", "1.1", "--db", str(database)]) == 0
+    assert sum("∞" in line for line in capsys.readouterr().out.splitlines()) == 1
 
 
 def test_stopped_and_resumed_gives_the_same_and_another_file_is_refused(
