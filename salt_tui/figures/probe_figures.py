@@ -10,7 +10,7 @@ from salt_tui.figures.errors import FigureError
 from salt_tui.figures.measured import Measured
 from salt_tui.measure.probes import ProbeReport
 from salt_tui.number_text import number
-from salt_tui.reports.probe_report import sentences
+from salt_tui.reports.probe_report import UNITS, sentences
 from scoring.probe_features import VARIANCE_SHARES
 from scoring.probes import BASELINES
 from scoring.value import Value
@@ -68,7 +68,7 @@ def draw_probe_layers(measured: Measured) -> Drawing:
 
 
 def draw_sample_complexity(measured: Measured) -> Drawing:
-    """Return how well a probe does that was trained on so many answers."""
+    """Return how well a probe does that was trained on so many units."""
     report = measured.probes
     if not any(size.means["euro_auc"].value is not None for size in report.sizes):
         reasons = "; ".join(dict.fromkeys(size.means["euro_auc"].reason or "" for size in report.sizes))
@@ -88,10 +88,14 @@ def draw_sample_complexity(measured: Measured) -> Drawing:
             if plain is not None and plain.metrics[metric].value is not None:
                 axes.axhline(plain.metrics[metric].value, color=INK, linestyle=(0, (4, 2)), linewidth=0.9)
             axes.set_xlim(left=0)
-            name_axes(axes, x="answers to train on", y=title, title=_arrow(better))
+            name_axes(axes, x=f"{UNITS[report.subject.kind]} to train on", y=title, title=_arrow(better))
 
     missing = [size.units for size in report.sizes if size.means["euro_auc"].value is None]
-    left_out = f" Left out, with fewer answers than that: {', '.join(map(str, missing))}." if missing else ""
+    left_out = (
+        f" Left out, with fewer {UNITS[report.subject.kind]} than that: {', '.join(map(str, missing))}."
+        if missing
+        else ""
+    )
     notes = (
         *_head(measured, report),
         f"Layer {report.best_layer}, 100 trees; mean and spread (one standard deviation) of 20 draws. Dashed: raw"

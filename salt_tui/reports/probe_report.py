@@ -20,7 +20,7 @@ _HEADS = {
     "euro_auc_high": "high ↑",
     "euro_auc": "all ↑",
 }
-_UNITS = {"atom": "atoms", "line": "lines", "generation": "answers"}
+UNITS = {"atom": "atoms", "line": "lines", "generation": "answers"}
 
 
 def probe_lines(report: ProbeReport, width: int) -> Iterator[str]:
@@ -42,7 +42,7 @@ def probe_lines(report: ProbeReport, width: int) -> Iterator[str]:
 def sentences(report: ProbeReport) -> Iterator[str]:
     """Yield what was measured and what may be concluded, with n."""
     subject, found = report.subject, report.conclusion
-    units, count = _UNITS[subject.kind], subject.units.correct.size
+    units, count = UNITS[subject.kind], subject.units.correct.size
     share = 100.0 * float(subject.units.correct.mean())
     norm = ", the last behind the final norm" if subject.post_norm else ""
     of = "" if subject.kind == "generation" else f" of {subject.answers:,} answers"
@@ -78,7 +78,8 @@ def sentences(report: ProbeReport) -> Iterator[str]:
     areas = {layer: metrics["euro_auc"].value or 0.0 for layer, metrics in report.by_layer.items()}
     yield (
         f"Layer {report.best_layer} has the largest EURO area alone, {number(areas[report.best_layer])}"
-        f" (all layers: {number(min(areas.values()))} to {number(max(areas.values()))}); it is the one that --save keeps."
+        f" (all layers: {number(min(areas.values()))} to {number(max(areas.values()))}); it is the one that --save"
+        " keeps."
     )
 
 
@@ -123,7 +124,7 @@ def tables(report: ProbeReport) -> Iterator[TextTable]:
         left=0,
     )
     yield TextTable(
-        f"Trained on n {_UNITS[report.subject.kind]}, layer {report.best_layer} (100 trees, mean and spread of 20"
+        f"Trained on n {UNITS[report.subject.kind]}, layer {report.best_layer} (100 trees, mean and spread of 20"
         " draws)",
         ("n", "smooth ECE ↓", "±", "EURO all ↑", "±"),
         tuple(
@@ -167,8 +168,8 @@ def tables(report: ProbeReport) -> Iterator[TextTable]:
                 for one in report.unseen
             ),
             notes=(
-                "seen too: trained on this task as well. probability: the joint probability of the tokens, raw. No AUROC"
-                " where fewer than two problems hold right units, or wrong ones.",
+                "seen too: trained on this task as well. probability: the joint probability of the tokens, raw. No"
+                " AUROC where fewer than two problems hold right units, or wrong ones.",
             ),
         )
 
