@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from scoring.combined import ScoredTable, combine, folds_of, mean_auroc, what_each_adds
 
@@ -83,3 +86,41 @@ def test_auroc_counts_pairs_inside_folds_and_halves_ties() -> None:
     scores = np.array([0.2, 0.1, 0.9, 0.9])
     assert mean_auroc(scores, correct, task, np.array([0, 0, 1, 1])) == 0.75
     assert mean_auroc(scores, correct, task, None) == pytest.approx((1 + 0 + 1 + 0.5) / 4)
+
+
+def test_the_logistic_model_is_a_scikit_learn_pipeline_fitted_on_the_other_folds() -> None:
+    table = drawn(8, answers=30)
+    alone = ScoredTable(table.scores, table.correct, table.group, np.zeros_like(table.group))
+    fold = folds_of(table.group, np.random.default_rng(9))
+    features = np.column_stack([*table.scores.values()])
+    expected = np.empty(table.correct.size)
+    for number in range(5):
+        held = fold == number
+        pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, tol=1e-8)).fit(
+            features[~held], table.correct[~held]
+        )
+        expected[held] = pipeline.predict_proba(features[held])[:, 1]
+    # Scores beyond those that were trained on are clipped to them, so a few differ.
+    found = combine(alone, "logistic", fold, 0)
+    inside = np.ones(table.correct.size, dtype=bool)
+    for number in range(5):
+        held = fold == number
+        low, high = features[~held].min(axis=0), features[~held].max(axis=0)
+        inside[held] = ((features[held] >= low) & (features[held] <= high)).all(axis=1)
+    assert inside.mean() > 0.9
+    assert found[inside] == pytest.approx(expected[inside], abs=2e-3)
+
+
+def test_what_adds_is_measured_on_the_units_that_count() -> None:
+    table = drawn(10, answers=30)
+    fold = folds_of(table.group, np.random.default_rng(11))
+    counted = table.task == 1
+    adds = what_each_adds(table, fold, ["first"], counted)
+    values = [combine(part, "logistic", fold, 0) for part in (table, table.without("first"))]
+    whole, rest = (
+        mean_auroc(column[counted], table.correct[counted], table.task[counted], fold[counted]) for column in values
+    )
+    assert whole is not None
+    assert rest is not None
+    assert adds["first"] == pytest.approx(whole - rest)
+    assert what_each_adds(table, fold, ["first"], np.zeros_like(counted)) == {"first": None}
