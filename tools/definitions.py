@@ -220,7 +220,7 @@ h before the first)/T. Labels: whether the unit is right.
 - cosine: of each layer's vector with that of the last layer, ℓ − 1 numbers
 - pca10, pca20: the first 10 or 20 principal components of each layer, centred, unscaled, fitted on training answers
 - classifier: a random forest of 1,000 trees, depth at most 20, min(10, p) features a split; confidence is the mean
-  share of right units in the leaves. A map after it is fitted on inner out-of-fold scores of forests of 100 trees
+  share of right units in the leaves. A map after it is fitted on the scores of three inner folds, of 100 trees each
 - none, hre, nwkr, platt, isotonic, beta: the joint probability of the tokens raw; the rate of its bin of 25; the
   Nadaraya–Watson mean under a reflected Gaussian whose width is the smooth ECE; and three maps
 - folds: five, by problem (the same text, in whatever run); every number is out of fold
