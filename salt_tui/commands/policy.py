@@ -117,7 +117,8 @@ def _wanted(
     sure = CONFIDENCE if confidence is None else confidence
     try:
         alphas = [float(part) for part in risk.split(",")]
-        promises = [Promise(alpha, 1.0 - sure, exact) for alpha in alphas]
+        # Of 1 - .9 the last binary digits are no part of what was asked.
+        promises = [Promise(alpha, round(1.0 - sure, 12), exact) for alpha in alphas]
     except ValueError as error:
         raise UsageError(f"--risk {risk} --confidence {sure}: shares between 0 and 1") from error
     if len(promises) > 2 or (len(promises) == 2 and promises[1].alpha <= promises[0].alpha):
