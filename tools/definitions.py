@@ -216,7 +216,7 @@ those from whose state a token was chosen; the tokens' *own* positions follow as
 h before the first)/T. Labels: whether the unit is right.
 
 - act early, middle, late: one layer's vector; thirds end at 40 and 65 % of the depth; the layer of a third is the one
-  with the largest EURO area in three inner folds with 100 trees, on at most 2,000 units (the paper does not say how)
+  with the largest EURO area in three inner folds with 100 trees, on at most 1,000 units (the paper does not say how)
 - cosine: of each layer's vector with that of the last layer, ℓ − 1 numbers
 - pca10, pca20: the first 10 or 20 principal components of each layer, centred, unscaled, fitted on training answers
 - classifier: a random forest of 1,000 trees, depth at most 20, min(10, p) features a split; confidence is the mean
