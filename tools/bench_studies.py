@@ -5,22 +5,25 @@ A run is made, asked about (`study verbalised`, every function and unit), and wa
 those of each answer once, those of the turns, and those that are chosen or said.  1.0 would be no loss at all; 1.2 is
 the goal of both.  The rate is that of the run beside one that is cut after two tokens, so that prompts, loading and the
 ends do not count.  `-m MODEL` takes another model than the bundled one, `--limit 16` more answers.  Two minutes on two
-idle cores.
+idle cores.  On a busy machine only processor time says something, with one thread (`-t 1`): threads that wait for each
+other spin.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from salt_tui.runner.events import RunEvent
 from salt_tui.runner.loop import Loop, ReadyWork
 from salt_tui.runner.preparation import prepare_run
-from salt_tui.runner.request import RunRequest
+from salt_tui.runner.request import EngineOptions, RunRequest
 from salt_tui.runner.studies.preparation import StudyRequest, prepare_study
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.results import StoredGeneration
@@ -34,20 +37,47 @@ def _ignore(event: RunEvent) -> None:
     """Show nothing."""
 
 
-def _seconds(prepare: Callable[[], ReadyWork]) -> float:
-    """Compute what is prepared and return the seconds from its first job to its last, loading apart."""
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What computing took: seconds by the clock, loading apart, and of processor time, loading included."""
+
+    clock: float
+    processor: float
+
+    def plus(self, other: Spent, times: float) -> Spent:
+        """Return this and so many times the other."""
+        return Spent(self.clock + times * other.clock, self.processor + times * other.processor)
+
+    def beside(self, expected: Spent) -> str:
+        """Return the ratios to what was expected, in words."""
+        return (
+            f"{self.clock:.1f} s, {self.clock / expected.clock:.2f} times that by the clock,"
+            f" {self.processor / expected.processor:.2f} times in processor time"
+        )
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def _spent(prepare: Callable[[], ReadyWork]) -> Spent:
+    """Compute what is prepared, and end the child."""
+    before = _processor_seconds()
     ready = prepare()
     try:
         began = time.monotonic()
         Loop(ready, _ignore, threading.Event()).run()
-        return time.monotonic() - began
+        took = time.monotonic() - began
     finally:
         ready.close()
+    return Spent(took, _processor_seconds() - before)
 
 
-def _run_seconds(model: str, limit: int, database: Path, max_tokens: int | None) -> float:
-    request = RunRequest(model, TASKS, "trivial", limit, 1, max_tokens=max_tokens)
-    return _seconds(lambda: prepare_run(request, database, _ignore))
+def _run(asked: argparse.Namespace, database: Path, max_tokens: int | None) -> Spent:
+    engine = EngineOptions(threads=asked.threads)
+    request = RunRequest(asked.model, TASKS, "trivial", asked.limit, 1, max_tokens=max_tokens, engine=engine)
+    return _spent(lambda: prepare_run(request, database, _ignore))
 
 
 def _shared_turns(queries: Queries, questions: Sequence[StoredGeneration]) -> int:
@@ -58,32 +88,33 @@ def _shared_turns(queries: Queries, questions: Sequence[StoredGeneration]) -> in
     return sum(length - min(found) for found in lengths.values() for length in found)
 
 
-def measure(model: str, limit: int, folder: Path) -> Iterator[str]:
+def measure(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
     """Make a run, ask about it, walk it, and yield the ratios in words."""
     cut, whole = folder / "cut.db", folder / "whole.db"
-    cut_took, took = _run_seconds(model, limit, cut, SHORT), _run_seconds(model, limit, whole, None)
+    short, run = _run(asked, cut, SHORT), _run(asked, whole, None)
     with open_queries(cut) as queries:
         cut_said = sum(answer.tokens for answer in queries.answers(1))
     with open_queries(whole) as queries:
         answers = [answer for answer in queries.answers(1) if answer.generation is not None]
         said = sum(answer.tokens for answer in answers)
-    rate = (said - cut_said) / (took - cut_took)
-    prompts = max(0.0, cut_took - cut_said / rate)
-    yield f"{len(answers)} answers, {said:,} tokens: {took:.1f} s, {rate:.0f} tokens/s, prompts {prompts:.1f} s"
+    token = Spent(0.0, 0.0).plus(run.plus(short, -1.0), 1 / (said - cut_said))
+    prompts = short.plus(token, -cut_said)
+    yield (
+        f"{len(answers)} answers, {said:,} tokens: {run.clock:.1f} s, {1 / token.clock:.0f} tokens/s,"
+        f" prompts {prompts.clock:.1f} s"
+    )
 
     options = {"functions": "p_true,p_true_independent,verbalised"}
-    asking = _seconds(lambda: prepare_study(StudyRequest("verbalised", "1", options), whole, _ignore))
+    asking = _spent(lambda: prepare_study(StudyRequest("verbalised", "1", options), whole, _ignore))
     with open_queries(whole) as queries:
         questions = queries.generations(queries.find_work("1.1"))
-        asked = sum(len(queries.tokens(question.id)) for question in questions) + _shared_turns(queries, questions)
-    expected = prompts + (said + asked) / rate
-    yield (
-        f"{len(questions)} questions: {asking:.1f} s for {said + asked:,} tokens, {asking / expected:.2f} times what"
-        " they and the prompts take at the run's rate"
-    )
-    walking = _seconds(lambda: prepare_study(StudyRequest("activations", "1", {}), whole, _ignore))
+        chosen = sum(len(queries.tokens(question.id)) for question in questions) + _shared_turns(queries, questions)
+    expected = prompts.plus(token, said + chosen)
+    yield f"{len(questions)} questions, {said + chosen:,} tokens: {asking.beside(expected)}"
+
+    walking = _spent(lambda: prepare_study(StudyRequest("activations", "1", {}), whole, _ignore))
     walked = said + len(answers)  # one more each, for the last token's own state
-    yield f"activations of all layers: {walking:.1f} s, {walking / (prompts + walked / rate):.2f} times as much"
+    yield f"activations of all layers, {walked:,} tokens: {walking.beside(prompts.plus(token, walked))}"
 
 
 def main() -> None:
@@ -91,9 +122,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-m", "--model", default="smollm2")
     parser.add_argument("--limit", type=int, default=8)
+    parser.add_argument("-t", "--threads", type=int, default=None)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for line in measure(asked.model, asked.limit, Path(folder)):
+        for line in measure(asked, Path(folder)):
             print(line, flush=True)
 
 
