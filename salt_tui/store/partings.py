@@ -31,6 +31,8 @@ class Parting:
         mean_kl: mean over tokens, in nats, of a lower bound of the divergence; infinite where one of them is, None
             where none is known.
         infinite: number of tokens at which it is.
+        ended: the walk is over.
+        complete: it came to the end of the answer.
     """
 
     task: str
@@ -41,6 +43,8 @@ class Parting:
     other: bytes | None
     mean_kl: float | None
     infinite: int
+    ended: bool
+    complete: bool
 
 
 def read_partings(queries: Queries, work: Work) -> Iterator[Parting]:
@@ -66,6 +70,8 @@ def read_partings(queries: Queries, work: Work) -> Iterator[Parting]:
             other=None if first is None else first.alternative_pieces[0],
             mean_kl=mean,
             infinite=values.count(inf),
+            ended=walk.stop_reason is not None,
+            complete=walk.stop_reason in {"end", "done"},
         )
 
 

@@ -252,10 +252,13 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
     given = {signal.name: signal for signal in queries.signal_names(run) if signal.work == work}
     rows: list[tuple[str | int | float | None, ...]] = []
     parted: dict[str, list[bool]] = {}
-    infinite = 0
+    infinite = broken_off = 0
     for found in read_partings(queries, work):
         infinite += found.infinite
-        parted.setdefault(found.task, []).append(bool(found.apart))
+        if found.apart or found.complete:
+            parted.setdefault(found.task, []).append(bool(found.apart))
+        else:
+            broken_off += found.ended
         first = found.apart[0] + 1 if found.apart else None
         said, other = (None if text is None else text.decode("utf-8", "replace") for text in (found.said, found.other))
         rows.append((found.task, found.position + 1, found.tokens, first, said, other, found.mean_kl))
@@ -267,6 +270,9 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
     if infinite:
         where = "1 token" if infinite == 1 else f"{infinite:,} tokens"
         notes.append(f"KL is infinite at {where}: the second model rules out what the first allows there.")
+    if broken_off:
+        left_out = "1 answer was" if broken_off == 1 else f"{broken_off} answers were"
+        notes.append(f"{left_out} not walked to the end and part{'s' * (broken_off == 1)} nowhere before; not counted.")
     if parted and not any(map(any, parted.values())):
         notes.append(f"None of {sum(map(len, parted.values()))} answers parts anywhere.")
     else:

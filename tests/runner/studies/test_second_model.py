@@ -106,6 +106,10 @@ def test_an_infinite_divergence_is_infinite_and_no_dash(
     result = found(database)
     assert [row[-1] == math.inf for row in result.rows] == [True, False, False, False]
     assert any(note.startswith("KL is infinite at 1 token: ") for note in result.notes)
+    with sqlite3.connect(database) as connection:
+        last = "(SELECT max(id) FROM generation WHERE role = 'walk')"
+        connection.execute(f"UPDATE generation SET stop_reason = 'context' WHERE id = {last}")
+    assert "1 answer was not walked to the end and parts nowhere before; not counted." in found(database).notes
     assert run_command_line(["report", "1.1", "--format", "json", "--db", str(database)]) == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["mean_kl"] == "Infinity"
     assert run_command_line(["report", "1.1", "--db", str(database)]) == 0
