@@ -3,10 +3,10 @@
 A run is made, asked about (`study verbalised`, every function and unit), and walked with the states of all layers taken
 (`study activations`).  What each takes is compared with what its prompts and as many tokens take at the run's own rate:
 those of each answer once, those of the turns, and those that are chosen or said.  1.0 would be no loss at all; 1.2 is
-the goal of both.  The rate is that of the run beside one that is cut after two tokens, so that prompts, loading and the
-ends do not count.  `-m MODEL` takes another model than the bundled one, `--limit 16` more answers.  Two minutes on two
-idle cores.  On a busy machine only processor time says something, with one thread (`-t 1`): threads that wait for each
-other spin.
+the goal of both.  The rate is that of a run of long answers beside one that is cut after two tokens, so that prompts
+and loading do not count.  `-m MODEL` takes another model than the bundled one, `--limit 16` more answers.  A few
+minutes on two idle cores.  On a busy machine only processor time says something, with one thread (`-t 1`): threads that
+wait for each other spin.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from salt_tui.runner.studies.preparation import StudyRequest, prepare_study
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.results import StoredGeneration
 
-TASKS = ("kronecker_product", "first_order_logic")
+TASKS = ("kronecker_product", "words_collection")
+LONG_ANSWERS = ("first_order_logic",)
 SHORT = 2
 """Tokens of each answer in the run that is cut."""
 
@@ -74,9 +75,9 @@ def _spent(prepare: Callable[[], ReadyWork]) -> Spent:
     return Spent(took, _processor_seconds() - before)
 
 
-def _run(asked: argparse.Namespace, database: Path, max_tokens: int | None) -> Spent:
+def _run(asked: argparse.Namespace, tasks: tuple[str, ...], database: Path, max_tokens: int | None) -> Spent:
     engine = EngineOptions(threads=asked.threads)
-    request = RunRequest(asked.model, TASKS, "trivial", asked.limit, 1, max_tokens=max_tokens, engine=engine)
+    request = RunRequest(asked.model, tasks, "trivial", asked.limit, 1, max_tokens=max_tokens, engine=engine)
     return _spent(lambda: prepare_run(request, database, _ignore))
 
 
@@ -88,31 +89,39 @@ def _shared_turns(queries: Queries, questions: Sequence[StoredGeneration]) -> in
     return sum(length - min(found) for found in lengths.values() for length in found)
 
 
+def _token(asked: argparse.Namespace, folder: Path) -> Spent:
+    """Return what a token takes in a run: long answers beside the same ones cut short, so that prompts do not count."""
+    spent, said = [], []
+    for name, most in (("cut.db", SHORT), ("whole.db", None)):
+        spent.append(_run(asked, LONG_ANSWERS, folder / name, most))
+        with open_queries(folder / name) as queries:
+            said.append(sum(answer.tokens for answer in queries.answers(1)))
+    return Spent(0.0, 0.0).plus(spent[1].plus(spent[0], -1.0), 1 / (said[1] - said[0]))
+
+
 def measure(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
     """Make a run, ask about it, walk it, and yield the ratios in words."""
-    cut, whole = folder / "cut.db", folder / "whole.db"
-    short, run = _run(asked, cut, SHORT), _run(asked, whole, None)
-    with open_queries(cut) as queries:
-        cut_said = sum(answer.tokens for answer in queries.answers(1))
-    with open_queries(whole) as queries:
+    token = _token(asked, folder)
+    database = folder / "run.db"
+    run = _run(asked, TASKS, database, None)
+    with open_queries(database) as queries:
         answers = [answer for answer in queries.answers(1) if answer.generation is not None]
         said = sum(answer.tokens for answer in answers)
-    token = Spent(0.0, 0.0).plus(run.plus(short, -1.0), 1 / (said - cut_said))
-    prompts = short.plus(token, -cut_said)
+    prompts = run.plus(token, -said)
     yield (
         f"{len(answers)} answers, {said:,} tokens: {run.clock:.1f} s, {1 / token.clock:.0f} tokens/s,"
         f" prompts {prompts.clock:.1f} s"
     )
 
     options = {"functions": "p_true,p_true_independent,verbalised"}
-    asking = _spent(lambda: prepare_study(StudyRequest("verbalised", "1", options), whole, _ignore))
-    with open_queries(whole) as queries:
+    asking = _spent(lambda: prepare_study(StudyRequest("verbalised", "1", options), database, _ignore))
+    with open_queries(database) as queries:
         questions = queries.generations(queries.find_work("1.1"))
         chosen = sum(len(queries.tokens(question.id)) for question in questions) + _shared_turns(queries, questions)
     expected = prompts.plus(token, said + chosen)
     yield f"{len(questions)} questions, {said + chosen:,} tokens: {asking.beside(expected)}"
 
-    walking = _spent(lambda: prepare_study(StudyRequest("activations", "1", {}), whole, _ignore))
+    walking = _spent(lambda: prepare_study(StudyRequest("activations", "1", {}), database, _ignore))
     walked = said + len(answers)  # one more each, for the last token's own state
     yield f"activations of all layers, {walked:,} tokens: {walking.beside(prompts.plus(token, walked))}"
 
