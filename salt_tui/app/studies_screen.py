@@ -168,7 +168,8 @@ class StudiesScreen(FramedScreen):
     def open_result(self, name: str) -> None:
         """Read what a study found beside the screen."""
         with failures_told(self.app, self.say_error):
-            lines = study_lines(self.desk.database, name, max(20, self.size.width - 2))
+            # A column of padding on each side and two of the scroll bar: lines that touch it would be broken again.
+            lines = study_lines(self.desk.database, name, max(20, self.size.width - 4))
             if not get_current_worker().is_cancelled:
                 self.app.call_from_thread(self._show, "\n".join(lines))
 
