@@ -30,6 +30,11 @@ from scoring.conclusions import Conclusion
 MODELS: dict[str, Model] = {"combined_logistic": "logistic", "combined_forest": "forest"}
 NOT_FITTED = "all units of the answers to train on are right, or all are wrong"
 
+_EXPLAINED = (
+    "AUROC: of combined scores and of each score alone, over the same units: those that have all scores, in the tasks"
+    " that can be compared; pairs count inside folds. Adds: by how much the AUROC of the logistic model falls when a"
+    " score is left out; scores that say the same add nothing beside each other."
+)
 _YARDSTICK = "logprob_sum"
 _BEST_ALONE = ("the best single score", "beats")
 
@@ -129,12 +134,7 @@ def _signals(queries: Queries, study: StoredStudy, plan: StudyPlan) -> Iterator[
 def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResult:
     run, work = study.work.run, study.work
     rows: list[tuple[str | int | float | None, ...]] = []
-    notes = [
-        "AUROC: of combined scores and of each score alone, over the same units: those that have all scores, in the"
-        " tasks that can be compared; pairs count inside folds. Adds: by how much the AUROC of the logistic model falls"
-        " when a score is left out; scores that say the same add nothing beside each other.",
-        *_left_out(queries, study, plan),
-    ]
+    notes = [*_left_out(queries, study, plan)]
     own = {signal.name: signal for signal in queries.signal_names(run) if signal.work == work}
     for kind, plural in UNITS.items():
         combined = tuple(f"{name}@{work}" for name, signal in own.items() if kind in signal.kinds)
@@ -157,7 +157,8 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
         rows += [(kind, name.partition("@")[0], _auroc(conclusion, name), None) for name in combined]
         order = sorted(alone, key=lambda name: -1.0 if (value := adds[name]) is None else value, reverse=True)
         rows += [(kind, name, _auroc(conclusion, name), adds[name]) for name in order]
-    return StudyResult(("unit", "score", "auroc", "adds"), tuple(rows), tuple(notes))
+    explained = (_EXPLAINED,) if rows else ()
+    return StudyResult(("unit", "score", "auroc", "adds"), tuple(rows), (*explained, *notes))
 
 
 def _counted(tasks: Sequence[LabelledUnits], conclusion: Conclusion) -> NDArray[np.bool_]:
