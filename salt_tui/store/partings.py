@@ -42,9 +42,9 @@ class Parting:
     said: bytes | None
     other: bytes | None
     mean_kl: float | None
-    infinite: int
-    ended: bool
-    complete: bool
+    infinite: int = 0
+    ended: bool = True
+    complete: bool = True
 
 
 def read_partings(queries: Queries, work: Work) -> Iterator[Parting]:
