@@ -75,9 +75,11 @@ def _spent(prepare: Callable[[], ReadyWork]) -> Spent:
     return Spent(took, _processor_seconds() - before)
 
 
-def _run(asked: argparse.Namespace, tasks: tuple[str, ...], database: Path, max_tokens: int | None) -> Spent:
+def _run(
+    asked: argparse.Namespace, tasks: tuple[str, ...], limit: int, database: Path, max_tokens: int | None
+) -> Spent:
     engine = EngineOptions(threads=asked.threads)
-    request = RunRequest(asked.model, tasks, "trivial", asked.limit, 1, max_tokens=max_tokens, engine=engine)
+    request = RunRequest(asked.model, tasks, "trivial", limit, 1, max_tokens=max_tokens, engine=engine)
     return _spent(lambda: prepare_run(request, database, _ignore))
 
 
@@ -90,10 +92,15 @@ def _shared_turns(queries: Queries, questions: Sequence[StoredGeneration]) -> in
 
 
 def _token(asked: argparse.Namespace, folder: Path) -> Spent:
-    """Return what a token takes in a run: long answers beside the same ones cut short, so that prompts do not count."""
+    """Return what a token takes in a run: long answers beside the same ones cut short, so that prompts do not count.
+
+    As many answers as fill the slots to the end: an idle one costs as much as a busy one.
+    """
     spent, said = [], []
+    width = EngineOptions().width
+    limit = -(-asked.limit // width) * width
     for name, most in (("cut.db", SHORT), ("whole.db", None)):
-        spent.append(_run(asked, LONG_ANSWERS, folder / name, most))
+        spent.append(_run(asked, LONG_ANSWERS, limit, folder / name, most))
         with open_queries(folder / name) as queries:
             said.append(sum(answer.tokens for answer in queries.answers(1)))
     return Spent(0.0, 0.0).plus(spent[1].plus(spent[0], -1.0), 1 / (said[1] - said[0]))
@@ -103,7 +110,7 @@ def measure(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
     """Make a run, ask about it, walk it, and yield the ratios in words."""
     token = _token(asked, folder)
     database = folder / "run.db"
-    run = _run(asked, TASKS, database, None)
+    run = _run(asked, TASKS, asked.limit, database, None)
     with open_queries(database) as queries:
         answers = [answer for answer in queries.answers(1) if answer.generation is not None]
         said = sum(answer.tokens for answer in answers)

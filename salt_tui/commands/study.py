@@ -265,7 +265,7 @@ def _table_lines(data: Mapping[str, Any], result: StudyResult, functions: Sequen
     if result.notes:
         yield ""
     for note in result.notes:
-        yield from wrapped(note, width)
+        yield from wrapped(visible(note), width)  # it names signals, and whoever made the file named those
     if functions:
         yield ""
         yield from wrapped(f"Confidence functions for the report of run {run}: {', '.join(functions)}", width)
