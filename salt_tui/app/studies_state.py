@@ -60,7 +60,8 @@ def row_of_study(study: StudyListing) -> str:
     """Return the row of a study."""
     begun = study.created_at[:16].replace("T", " ")
     again = "  r goes on" if study.state in RESUMABLE else ""
-    return f"{study.work!s:7} {study.kind:13} {study.state:11} {begun}{again}"
+    exact = "  not exact" if study.exact is False else ""
+    return f"{study.work!s:7} {study.kind:13} {study.state:11} {begun}{exact}{again}"
 
 
 def row_of_kind(kind: StudyKind) -> str:

@@ -12,7 +12,7 @@ from salt_tui.paths import database_path
 from salt_tui.reports.json_report import header_data
 from salt_tui.reports.text_tables import TextTable, number
 from salt_tui.store.queries import Queries, open_queries
-from salt_tui.store.results import RunListing
+from salt_tui.store.results import RunListing, StudyListing
 from salt_tui.visible_text import visible
 
 
@@ -38,8 +38,15 @@ def _listing_data(queries: Queries, listing: RunListing) -> dict[str, Any]:
         "answers_done": listing.answers_done,
         "precision": listing.precision,
         "note": listing.note,
-        "studies": [{"study": str(study.work), "kind": study.kind, "state": study.state} for study in listing.studies],
+        "studies": [
+            {"study": str(study.work), "kind": study.kind, "state": study.state, "exact": study.exact}
+            for study in listing.studies
+        ],
     }
+
+
+def _state(listing: RunListing | StudyListing) -> str:
+    return f"{visible(listing.state)}, not exact" if listing.exact is False else visible(listing.state)
 
 
 def _table(listings: list[RunListing]) -> TextTable:
@@ -52,7 +59,7 @@ def _table(listings: list[RunListing]) -> TextTable:
             (
                 str(listing.run),
                 visible(listing.model, 28),
-                visible(listing.state),
+                _state(listing),
                 listing.created_at[:16].replace("T", " "),
                 visible(listing.difficulty, 10),
                 visible(listing.method, 8),
@@ -65,7 +72,7 @@ def _table(listings: list[RunListing]) -> TextTable:
         )
         rest = [""] * (7 if told else 6)
         rows += [
-            (f"{study.work}", f"  {study.kind}", study.state, study.created_at[:16].replace("T", " "), *rest)
+            (f"{study.work}", f"  {study.kind}", _state(study), study.created_at[:16].replace("T", " "), *rest)
             for study in listing.studies
         ]
     heads = ("run", "model", "state", "created", "difficulty", "method", "temp", "tasks", "answers", "precision")

@@ -189,7 +189,8 @@ def answer_lines(report: AnswerReport) -> Iterable[str]:
         called = f" ({visible(report.variant)})" if report.variant else ""
         name = f"{report.role} {report.number + 1}{called} of {name}"
     if report.reply is None:
-        how = "not begun" if report.prompt_tokens is None else "not finished"
+        absent = "not begun" if report.work.study is None else "not begun, or not one that the study is about"
+        how = absent if report.prompt_tokens is None else "not finished"
     else:
         right = sum(unit.status == "correct" for unit in report.units)
         written = sum(unit.status != "missing" for unit in report.units)

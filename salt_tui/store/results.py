@@ -38,6 +38,7 @@ class StudyListing:
     message: str | None
     created_at: str
     finished_at: str | None
+    exact: bool | None
 
 
 @dataclass(frozen=True, slots=True)

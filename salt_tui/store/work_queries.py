@@ -209,7 +209,7 @@ class WorkQueries(Reader):
 
     def _studies(self, run: int | None = None) -> list[StudyListing]:
         rows = self._rows(
-            f"SELECT run, id, number, kind, {_STATE_COLUMNS} FROM study"
+            f"SELECT run, id, number, kind, {_STATE_COLUMNS}, exact FROM study"
             " WHERE state <> 'deleted' AND run = coalesce(?, run) ORDER BY run, number",
             (run,),
         )
@@ -221,6 +221,7 @@ class WorkQueries(Reader):
                 message=row[5],
                 created_at=visible(row[6]),
                 finished_at=row[7],
+                exact=None if row[13] is None else bool(row[13]),
             )
             for row in rows
             for work in (Work(row[0], row[1], row[2]),)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from salt_tui.app.studies_state import row_of_study
 from salt_tui.cli import run_command_line
 from salt_tui.engine.models import load_registry, resolve_model
 from salt_tui.store.errors import StoreError
@@ -167,6 +168,10 @@ def test_a_chunked_experiment_is_a_study_of_its_own_kind_that_says_everywhere_th
         assert "The 4 unchanged replays gave the stored answers all the same." in text
     assert run_command_line(["report", "1", "--db", str(database), "--format", "html"]) == 0
     assert capsys.readouterr().out.count("Chunked, not exact") >= 2
+    assert run_command_line(["runs", "--db", str(database)]) == 0
+    assert [line.count("finished, not exact") for line in capsys.readouterr().out.splitlines()[-2:]] == [0, 1]
+    with open_queries(database) as queries:
+        assert ["not exact" in row_of_study(study) for study in queries.studies(1)] == [False, True]
     target = tmp_path / "x.csv"
     assert run_command_line(["export", "1.2", "-o", str(target), "--db", str(database)]) == 0
     assert "edits,chunked,treatment_global" in target.read_text().splitlines()[0]

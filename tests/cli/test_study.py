@@ -67,7 +67,7 @@ def test_a_study_prints_what_it_found_and_is_listed_shown_and_reported(
     assert {row["task"] for row in data["rows"]} == set(TASKS)
     assert run_command_line(["runs", "--db", str(database), "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["runs"]
-    assert listed["studies"] == [{"study": "1.1", "kind": "samples", "state": "finished"}]
+    assert listed["studies"] == [{"study": "1.1", "kind": "samples", "state": "finished", "exact": True}]
     assert (listed["run"], listed["difficulty"], listed["answers"], listed["width"]) == (1, "trivial", 4, 4)
     assert run_command_line(["report", "1.1", "--format", "json", "--db", str(database)]) == 0
     assert json.loads(capsys.readouterr().out) == data
