@@ -58,6 +58,8 @@ def evaluate(
         terminal.wait_for("newest below", 30)
         terminal.wait_for(_has_precision, LOADS_WITHIN)
         look("running", terminal)
+        terminal.press("space")  # a fast machine would be done before somebody has looked
+        terminal.wait_for("paused", 30)
         terminal.press("c")
         terminal.wait_for("of the surest errors", 30)
         look("surest_wrong", terminal)
