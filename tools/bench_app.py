@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -54,7 +55,7 @@ TASKS = ("maze", "code", "dna_translation", "arc_grid")
 PROGRAM = ["-m", "salt_tui"]
 MAP_KEYS = ("right", "down", "w", "c", "f", "g", "t", "]")
 PARTS = ("start", "open", "inside", "keys", "selectors", "late", "pace")
-TITLE, VIEW = slice(1, 2), slice(11, 23)
+TITLE, VIEW = slice(1, 2), slice(12, 23)
 """Rows of Reliability: what is chosen, and what is drawn of it."""
 
 SELECTORS = {
@@ -120,7 +121,11 @@ def store_large_run(database: Path, atoms: int) -> None:
     model = ModelRecord(
         "a" * 64, "a" * 64, "drawn", "/models/drawn.gguf", 1, "drawn 1M Q4_1", "llama", "Q4_1", 1, 256, 2048, None, "{}"
     )
-    plan = '{"width": 4, "tasks": [{"difficulty": "easy"}]}'
+    tasks = [
+        {"task": task, "difficulty": "easy", "method": "regular", "problem_ids": [f"{task}{n}" for n in range(each)]}
+        for task in TASKS
+    ]
+    plan = json.dumps({"width": 4, "tasks": tasks})
     environment = '{"gpu_layers": 0, "threads": 2, "devices": []}'
     with open_store(database) as store:
         run = store.create_run(model, (b"A",) * 256, RunRecord(plan, "plan", environment, "here", True, ()), problems)

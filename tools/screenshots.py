@@ -109,7 +109,7 @@ def replay(home: Path, path: Path) -> None:
     with TerminalDriver(["-m", "salt_tui", "--db", str(database)], terminal_environment(home)) as terminal:
         terminal.wait_for("  here  ", 60)
         terminal.press("3")
-        terminal.wait_for("1 run", 30)
+        terminal.wait_for("finished", 30)
         terminal.press("enter")
         terminal.wait_for("end follows", 30)
         terminal.press("home", "w", "enter")
@@ -129,7 +129,7 @@ def compare(home: Path, path: Path) -> None:
     with TerminalDriver(["-m", "salt_tui", "--db", str(database)], terminal_environment(home)) as terminal:
         terminal.wait_for("  here  ", 60)
         terminal.press("3")
-        terminal.wait_for("2 runs", 30)
+        terminal.wait_for("finished", 30)
         terminal.press(" ", " ", "c")
         terminal.wait_for("mean of 4 tasks", 60)
         terminal.wait_for(lambda text: "Stop" not in text.split("\n")[-1], 60)
@@ -153,7 +153,7 @@ def reliability(home: Path, path: Path) -> None:
     with TerminalDriver(["-m", "salt_tui", "--db", str(database)], terminal_environment(home)) as terminal:
         terminal.wait_for("  here  ", 60)
         terminal.press("3")
-        terminal.wait_for("1 run", 30)
+        terminal.wait_for("finished", 30)
         terminal.press("enter")
         terminal.wait_for("end follows", 30)
         terminal.press("4")

@@ -69,11 +69,12 @@ def _differs(pair: RunPair) -> str:
     differs = f"differs in: {', '.join(names)}" if names else "same plan and environment"
     shared = f"{len(pair.shared)} problem{'' if len(pair.shared) == 1 else 's'} in both"
     only = [f"{count} only in {side}" for side, count in zip(SIDES, pair.only, strict=True) if count]
+    first, second = pair.first.known_functions, pair.second.known_functions
     unknown = [
         f"{name} only in {side}"
-        for side, one, other in (("A", pair.first, pair.second), ("B", pair.second, pair.first))
-        for name in one.known_functions
-        if name not in other.known_functions
+        for side, one, other in (("A", first, second), ("B", second, first))
+        for name in one
+        if name not in other
     ]
     return " · ".join((differs, ", ".join((shared, *only)), *unknown[:1], *(["…"] if len(unknown) > 1 else [])))
 
@@ -195,9 +196,9 @@ def flips_line(state: CompareState, width: int) -> str:
         f" ── {GAINED} {gained:,} right, {LOST} {lost:,} wrong in {changed:,} of {len(answers):,} answers ",
         f" ── {GAINED}{gained} {LOST}{lost} ",
     )
-    words = next((form for form in forms if cell_len(form) <= width - 2), forms[-1])
-    if cell_len(words) + cell_len(shade) <= width - 2:
-        words += shade
+    # What the cells are shaded by is said before more is counted: the key that changes it must change something.
+    whole = (f"{form}{shade}" for form in forms if cell_len(form) + cell_len(shade) <= width - 2)
+    words = next(whole, forms[-1])
     return fit(words + "─" * max(0, width - cell_len(words) - 1), width)
 
 

@@ -35,6 +35,7 @@ class CompareState:
     Attributes:
         names: the runs, first and second.
         pair: what was read of them, None while nothing was.
+        functions: the confidence functions that are known in both; looked up once, as that looks through all units.
         metric: which one the table shows.
         function: the confidence function of Brier, AUROC and ECE and of the cells.
         layout: of the answers.
@@ -45,6 +46,7 @@ class CompareState:
     def __init__(self, names: tuple[RunName, RunName], metric: str = COMPARED[0]) -> None:
         self.names = names
         self.pair: RunPair | None = None
+        self.functions: tuple[str, ...] = ()
         self.metric = metric
         self.function = HEADLINE_FUNCTION
         self.layout = CompareLayout((), 80)
@@ -63,7 +65,7 @@ class CompareState:
         """Keep what was measured by a function; precision and recall are the same by all."""
         self._measured.setdefault(function, {})[metric.name] = metric
         if metric.name not in CONFIDENCE_METRICS:
-            for name in () if self.pair is None else self.pair.functions:
+            for name in self.functions:
                 self._measured.setdefault(name, {})[metric.name] = metric
 
     @property
@@ -80,8 +82,9 @@ class CompareState:
     def take_pair(self, pair: RunPair) -> None:
         """Show two runs that were read."""
         self.pair = pair
-        if self.function not in pair.functions and pair.functions:
-            self.function = pair.functions[0]
+        self.functions = pair.functions
+        if self.function not in self.functions and self.functions:
+            self.function = self.functions[0]
         self.problem = pair.too_few
 
     def lay_out(self, width: int) -> None:
@@ -116,7 +119,7 @@ class CompareState:
 
     def next_function(self, step: int = 1) -> bool:
         """Choose another function that both runs know; return whether there is one."""
-        known = () if self.pair is None else self.pair.functions
+        known = self.functions
         if len(known) < 2:
             return False
         place = known.index(self.function) if self.function in known else 0

@@ -39,6 +39,9 @@ SAY_AFTER_SECONDS = 0.05
 GIVE_WAY_SECONDS = 0.005
 """So often it is looked whether what was asked for is measured."""
 
+REST_SECONDS = 0.3
+"""So long after a key nothing is measured that nobody asked for: the thread would take the interpreter from drawing."""
+
 COURSES = frozenset({Kind.POSITION, Kind.HISTORY})
 """What is drawn of the course of answers."""
 
@@ -112,6 +115,7 @@ class ReliabilityScreen(ReliabilityBody):
         self._signals_of: tuple[object, ...] = ()
         self._was_computing = False
         self._at_work: set[Worker[None]] = set()
+        self._asked_at = 0.0
 
     def on_mount(self) -> None:
         """Begin to look whether the run has more answers."""
@@ -184,6 +188,7 @@ class ReliabilityScreen(ReliabilityBody):
             return
         self.state.keep_known(views.functions(self.state.unit), views.tasks)
         choice, kind = self.state.choice, self.state.kind
+        self._asked_at = time.monotonic()
         self.workers.cancel_group(self, "reliability-view")
         if self._signals_of != self._signals_wanted(views):
             self.workers.cancel_group(self, "reliability-signals")
@@ -229,9 +234,9 @@ class ReliabilityScreen(ReliabilityBody):
         return views, views.signals_read, state.unit, state.after, state.task, state.slice, state.part
 
     def _wait_for_views(self) -> None:
-        """Let the thread that measures what was asked for go first; stops a worker that was cancelled, by raising."""
+        """Let what was asked for go first, and the keys after it; stops a worker that was cancelled, by raising."""
         stop_if_cancelled()
-        while self._at_work:
+        while self._at_work or time.monotonic() < self._asked_at + REST_SECONDS:
             time.sleep(GIVE_WAY_SECONDS)
             stop_if_cancelled()
 
@@ -384,7 +389,8 @@ class ReliabilityScreen(ReliabilityBody):
         if event.option_list.id == "bins" and view is not None and views is not None:
             self.list_units(views, view, lines.place_of_row(view, event.option_index))
 
-    @work(thread=True, exclusive=True, group="reliability-units", exit_on_error=False)
+    # Without a description Textual prints the arguments, which hold all units.
+    @work(thread=True, exclusive=True, group="reliability-units", exit_on_error=False, description="units of a bin")
     def list_units(self, views: RunViews, view: ConfidenceView, place: int) -> None:
         """Read the units of a bin beside the screen."""
         with failures_told(self.app, self.say_error):

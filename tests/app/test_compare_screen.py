@@ -18,7 +18,7 @@ from salt_tui.app.compare_screen import CompareScreen
 from salt_tui.app.dialogs import LineOfInput
 from salt_tui.app.messages import CompareRuns
 from salt_tui.app.runs_screen import RunsScreen
-from salt_tui.measure.two_runs import RunName, compare_two
+from salt_tui.measure.two_runs import RunName, RunPair, compare_two
 from salt_tui.number_text import number
 from salt_tui.store.records import Work
 from salt_tui.store.store import open_store
@@ -289,5 +289,23 @@ def test_a_third_mark_is_told_and_one_run_asks_for_the_other(database: Path) -> 
             await press(pilot, "runs.mark")
         await press(pilot, "runs.compare")
         assert "two runs are compared and 3 are marked" in notes(app)
+
+    drive(scenario, database)
+
+
+def test_another_signal_prints_no_run_for_the_name_of_its_work(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[object] = []
+    monkeypatch.setattr(RunPair, "__repr__", lambda pair: str(printed.append(pair)))
+
+    async def scenario(app: SaltApp, pilot: Pilot[int]) -> None:
+        screen = await compared(app, pilot, RunName(database, "1"), RunName(database, "2"))
+        before = screen._state.function  # type: ignore[union-attr]
+        await press(pilot, "compare.function")
+        state = screen._state
+        assert state is not None
+        assert state.function != before
+        assert f"── {state.function[:4]}" in screen_text(app), "what the cells are shaded by"
+        await until(pilot, lambda: not state.waiting_for)
+        assert not printed
 
     drive(scenario, database)
