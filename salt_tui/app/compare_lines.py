@@ -197,8 +197,8 @@ def flips_line(state: CompareState, width: int) -> str:
         f" ── {GAINED}{gained} {LOST}{lost} ",
     )
     # What the cells are shaded by is said before more is counted: the key that changes it must change something.
-    whole = (f"{form}{shade}" for form in forms if cell_len(form) + cell_len(shade) <= width - 2)
-    words = next(whole, forms[-1])
+    shaded = (f"{form}{shade}" for form in forms if cell_len(form) + cell_len(shade) <= width - 2)
+    words = next(shaded, forms[-1])
     return fit(words + "─" * max(0, width - cell_len(words) - 1), width)
 
 
