@@ -37,7 +37,7 @@ class RunStudies:
 
     def consequence(self, kind: StudyKind) -> str:
         """Say what starting a kind with its usual options means."""
-        usually = [option for option in kind.options if option.default != ""]
+        usually = [option for option in kind.options if option.default != "" and option.default is not False]
         options = ", ".join(f"{option.name.replace('_', ' ')} {option.default}" for option in usually)
         if kind.computed_by == "no model":
             cost = f"It reads what is stored of {self.answers} answers and needs no model."
