@@ -89,15 +89,16 @@ def run_nano(home: Path, name: str, *settings: str) -> Path:
 
 def live(home: Path, path: Path, of_answer: Path) -> None:
     """Write a picture of a run while the tiny model computes it, which is right as often as wrong, and of an answer."""
-    wanted = ["--tasks", "kronecker_product,dna_translation,maze", "--difficulty", "easy", "--limit", "20"]
+    wanted = ["--tasks", "kronecker_product,dna_translation,maze", "--difficulty", "easy", "--limit", "60"]
     arguments = ["run", "-m", "nano", "--seed", "1", *wanted, "--db", str(home / "live.db"), "--display", "app"]
     with TerminalDriver(["-m", "salt_tui", *arguments], terminal_environment(home)) as terminal:
-        terminal.wait_for(lambda text: re.search(r"dna_translation +1\d/20", text) is not None, 120)
+        terminal.wait_for(lambda text: re.search(r"dna_translation +[1-5]\d/60", text) is not None, 120)
         terminal.press("c")
         terminal.wait_for("of the surest errors", 30)
+        terminal.wait_for(lambda text: "benchmark" not in text, 30)  # what is said of the model has gone
         path.write_text(picture(terminal, path.stem), encoding="utf-8")
         print(path)
-        terminal.wait_for("finished", 120)
+        terminal.wait_for("finished", 240)
         terminal.press("enter")
         terminal.wait_for("entropy", 30)
         keep(terminal, of_answer)
