@@ -230,14 +230,15 @@ class EngineProcess:
     # --- the child ----------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
+        log = _open_log(self._log_path)
+        self._log_start = log.tell()
         child_requests, self._requests = os.pipe()
         self._replies, child_replies = os.pipe()
         for descriptor in (self._requests, child_replies):
             wire.enlarge_pipe(descriptor)
         command = [*self._command, "--requests", str(child_requests), "--replies", str(child_replies)]
         try:
-            with _open_log(self._log_path) as log:
-                self._log_start = log.tell()
+            with log:
                 self._process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
@@ -387,9 +388,18 @@ def read_log_tail(path: Path, start: int = 0) -> tuple[str, ...]:
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """Open a log for appending; when it is new, remove the oldest beside it that no child writes any more."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    log = path.open("ab")
+    """Open a log for appending; when it is new, remove the oldest beside it that no child writes any more.
+
+    Raises:
+        EngineError: it cannot be opened; the message names it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        log = path.open("ab")
+    except OSError as error:
+        raise EngineError(
+            f"the engine's log cannot be written: {visible(str(error))}; SALT_TUI_HOME names another place"
+        ) from error
     log.seek(0, os.SEEK_END)
     with contextlib.suppress(OSError):  # no locks on this file system
         # The child inherits the open file and with it the lock, which ends with the last of its holders.

@@ -198,11 +198,11 @@ def _edits(source: ReplaySource, options: Options) -> tuple[dict[int, str], int]
 
 def _refuse_absent_atoms(named: Sequence[int], target: int, source: ReplaySource) -> None:
     count = len(source.atoms)
-    has = f"the answer has {count}"
+    has = f"the answer has {count} atom{'' if count == 1 else 's'}"
     if absent := [index + 1 for index in named if index >= count]:
         raise UsageError(f"there is no atom {absent[0]}: {has}")
     if target > count + 1:
-        raise UsageError(f"--target {target}: {has} atoms, so at most {count + 1}")
+        raise UsageError(f"--target {target}: at most {count + 1}, {has}")
 
 
 def _why_unchanged(edits: Mapping[int, str], fix: _Numbers, corrupt: _Numbers, random: int) -> str:
