@@ -115,5 +115,5 @@ def _confidence(unit: DescribedUnit) -> str:
     words = [f"{unit.function} {confidence_text(unit.value)}{direction}"]
     if unit.surer_than is not None:
         # An atom that came after the last measurement can be surer than all that were measured, never than itself.
-        words.append(f"surer than {min(99, int(unit.surer_than * 100))}% of its task")
+        words.append(f"surer than {min(99, int(unit.surer_than * 100))} % of its task")
     return f"{', '.join(words)}."

@@ -158,7 +158,7 @@ def _surest_wrong(mistake: SurestMistake | None) -> str:
     right = "where the answer should have ended" if atom.reference is None else f"right is {_quoted(atom.reference)}"
     return (
         f"{atom.task}, answer {atom.position + 1}, atom {atom.index + 1}: it said {_quoted(atom.text)}, {right}."
-        f" p(max) {number(atom.max_probability)}: surer than of {mistake.surer_than:.0%} of the atoms of this task."
+        f" p(max) {number(atom.max_probability)}, surer than for {100 * mistake.surer_than:.0f} % of its task."
     )
 
 

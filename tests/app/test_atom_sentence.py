@@ -22,7 +22,7 @@ WRONG = DescribedUnit(
 def test_a_confidently_wrong_atom() -> None:
     assert heading(WRONG) == "maze · answer 10 · atom 4 · row 1 column 4"
     assert sentence(WRONG) == (
-        "confidently wrong: said “18”, right is “−18”. max_probability .970, surer than 92% of its task."
+        "confidently wrong: said “18”, right is “−18”. max_probability .970, surer than 92 % of its task."
     )
 
 
@@ -31,7 +31,7 @@ def test_a_confidently_wrong_atom() -> None:
     [
         (
             {"status": "correct", "value": 0.3},
-            "right but unsure: said “18”. max_probability .300, surer than 92% of its task.",
+            "right but unsure: said “18”. max_probability .300, surer than 92 % of its task.",
         ),
         ({"status": "missing", "text": None, "value": None}, "missing: nothing said, right is “−18”."),
         (
@@ -70,7 +70,7 @@ def test_where_the_two_part_stands_before_the_confidence() -> None:
     parting = Parting(4, "GAA", 0.9997, RightToken(2, 0.0002, 20, "GAC"), True)
     assert sentence(replace(codon, parting=parting)) == (
         "confidently wrong: said “GAA” with .9997, right is “GAC” with .0002 (rank 2). "
-        "max_probability .9997, surer than 98% of its task."
+        "max_probability .9997, surer than 98 % of its task."
     )
     inside = replace(parting, said="A", right=RightToken(3, 0.01, 20, "C"), whole=False)
     assert "right is “GAC”: “A” had .9997, “C” .010 (rank 3)." in sentence(replace(codon, parting=inside))
@@ -89,7 +89,7 @@ def test_what_was_said_and_what_is_right_fit_the_least_width() -> None:
 def test_hostile_and_wide_text_is_spelled_out_and_cut_and_the_verdict_stays() -> None:
     words = sentence(replace(WRONG, text="[/red]\x1b]0;x\x07" + "a" * 10_000, reference="漢" * 50, task="t\u202e"))
     assert words.startswith("confidently wrong: said “[/red]\\x1b]0;x\\x07a…”, right is “漢漢漢漢漢漢漢漢漢…”.")
-    assert words.endswith(" max_probability .970, surer than 92% of its task.")
+    assert words.endswith(" max_probability .970, surer than 92 % of its task.")
     assert cell_len(words) <= 2 * 78
     assert "\\u202e" in heading(replace(WRONG, task="t\u202e"))
 
