@@ -118,12 +118,15 @@ def test_killed_and_resumed_a_run_and_a_study_are_those_that_were_not(
     succeeds(command(fault.first, whole))
     seconds = time.monotonic() - before
     state = stored_state(whole)
+    at_work = 0
     for number in range(times):
         database = tmp_path / f"{number}.db"
         if kind != "run":
             shutil.copy(run_of_six, database)
         words = command(fault.first, database)
-        kill_after(words, moments.uniform(0.0, 0.6 * seconds), lambda file=database: until(file, fault.begun))
+        at_work += kill_after(
+            words, moments.uniform(0.0, 0.6 * seconds), lambda file=database: until(file, fault.begun)
+        )
         checked(database)
         again = command(fault.again, database)
         if times > 2 and number % 2:
@@ -133,6 +136,7 @@ def test_killed_and_resumed_a_run_and_a_study_are_those_that_were_not(
         checked(database)
         assert stored_state(database) == state
         database.unlink()
+    assert at_work >= times // 4  # at least as many kills hit a program that was not done
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.soak)])
@@ -148,12 +152,14 @@ def test_a_killed_export_leaves_no_half_file(suffix: str, times: int, run_of_six
     seconds = lasted(words)
     whole = target.read_bytes()
     target.unlink()
+    at_work = 0
     for _ in range(times):
-        kill_after(words, moments.uniform(0.3, 1.0) * seconds)
+        at_work += kill_after(words, moments.uniform(0.3, 1.0) * seconds)
         if target.exists():
             assert suffix == ".db" or target.read_bytes() == whole
             if suffix == ".db":
                 assert stored_state(target) == stored_state(source)
+    assert at_work >= times // 4
     succeeds(words)
     assert suffix == ".db" or target.read_bytes() == whole
     if suffix == ".db":
@@ -175,11 +181,12 @@ def test_a_killed_deletion_has_deleted_all_or_nothing(times: int, run_of_six: Pa
     shutil.copy(original, database)
     seconds = lasted(words)
     assert stored_state(database) == alone
+    at_work = 0
     for _ in range(times):
         for left in tmp_path.glob("x.db*"):
             left.unlink()
         shutil.copy(original, database)
-        kill_after(words, moments.uniform(0.3, 1.0) * seconds)
+        at_work += kill_after(words, moments.uniform(0.3, 1.0) * seconds)
         assert stored_state(database) in (both, alone)
         checked(database)
         code = run_command_line(words)
@@ -191,6 +198,7 @@ def test_a_killed_deletion_has_deleted_all_or_nothing(times: int, run_of_six: Pa
             continue
         assert stored_state(database) == alone
         assert rows(database, "SELECT count(*) FROM run") == [(1,)]
+    assert at_work >= times // 4
 
 
 MIGRATE = """
