@@ -163,7 +163,9 @@ class SaltApp(App[int]):
         """Take over the signals, set the user's keys, begin a run that was asked for."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` asks to be left running
+            # Who ignores a hang-up asks to be left running, which an app without its terminal cannot be: it would read
+            # the end of its input for ever.  `run` can.
+            if number == signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self._leave_for, number)
         self.app_resume_signal.subscribe(self, self._redraw_after_stop)
         self.call_after_refresh(_collect_from_now_on)

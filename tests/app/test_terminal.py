@@ -173,9 +173,12 @@ def test_a_paused_run_can_be_quit(computing: tuple[list[str], Path]) -> None:
         check_end(terminal, kids, database, 130)
 
 
-def test_a_closed_window_stops_the_run(computing: tuple[list[str], Path]) -> None:
+@pytest.mark.parametrize("hang_ups", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_closed_window_stops_the_run(computing: tuple[list[str], Path], hang_ups: signal.Handlers) -> None:
     arguments, database = computing
+    ours = signal.signal(signal.SIGHUP, hang_ups)  # the program inherits it
     with TerminalDriver(arguments, environment()) as terminal:
+        signal.signal(signal.SIGHUP, ours)
         kids = wait_until_atoms(terminal)
         terminal.hang_up()
         terminal.process.wait(STOPS_WITHIN + LEEWAY)
