@@ -39,6 +39,7 @@ def test_a_whole_run_at_the_design_size(script: Callable[..., Path], tmp_path: P
         assert shown(app) is not None
         await until(pilot, lambda: " in 8 answers" in screen_text(app) and "loading" not in screen_text(app))
         await until(pilot, lambda: "Quit" in screen_text(app).splitlines()[-1])
+        await until(pilot, lambda: "●" not in screen_text(app))  # the first line is drawn a moment later
         lines = screen_text(app).splitlines()
         assert len(lines) == 24
         assert max(map(len, lines)) <= 80

@@ -148,7 +148,7 @@ def test_scores_that_are_no_probability_are_ranked_and_need_a_map() -> None:
     assert [raw.shown(value) for value in raw.risk.threshold] == [0.5, 1.0, 2.0, 3.0], "surest first"
     assert raw.sentence == (
         "No confidence is stated: mean_entropy is not a probability and needs a map."
-        " Of those at 1.000 or less, 0 % are wrong and 50 % covered (10)."
+        " Of those at 1 or less, 0 % are wrong and 50 % covered (10)."
     )
     mapped = confidence_view(columns, ViewChoice("atom", "mean_entropy", "isotonic"))
     assert mapped.bins is not None
