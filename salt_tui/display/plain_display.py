@@ -52,8 +52,9 @@ class PlainDisplay:
         task = self._view.tasks[event.task]
         answer = self._view.answers[event.generation]
         marks = " ".join("".join(GLYPHS[status] for status, _ in cells) for _, cells in sorted(answer.lines.items()))
+        name = f"{visible(event.task)}:{answer.position + 1}"  # as `show` and `edit` take it
         done, counts = f"{task.done}/{task.total}", f"{event.correct}/{event.generated}"
-        self._say(f"{visible(event.task)} {done}  {counts} right  {event.answer_status}  {marks}".rstrip())
+        self._say(f"{name}  {done} done  {counts} right  {event.answer_status}  {marks}".rstrip())
 
     def _say(self, line: str) -> None:
         print(line, file=self._stream, flush=True)

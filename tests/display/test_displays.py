@@ -188,7 +188,7 @@ def test_the_plain_display_writes_a_line_per_answer() -> None:
         "loading m",
         "run 7: m · llama 135M, CPU ×2, width 4",
         "warning: no device",
-        "maze 2/3  2/3 right  complete  ·× ·",
+        "maze:1  2/3 done  2/3 right  complete  ·× ·",
         "note: a\\nb",
         "run 7 finished",
     ]
