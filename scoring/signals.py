@@ -199,6 +199,14 @@ SIGNALS: dict[str, Signal] = {
 FITTED_ANEW = frozenset({"combined_logistic", "combined_forest"})
 """Signals that are fitted on the very run that they are about: a threshold found on one run says nothing on another."""
 
+FITTED_PER_FOLD = "fitted per fold: one scale for each fold, not one that ranks all units"
+"""Why signals of `FITTED_ANEW` are not ranked over all units against others."""
+
+
+def is_fitted_anew(name: str) -> bool:
+    """Say whether a function or signal, as ``name`` or ``name@RUN.K``, is fitted on the run that it is about."""
+    return name.partition("@")[0] in FITTED_ANEW
+
 
 def confidence_entry(name: str, lower_is_confident: Collection[str] = ()) -> ConfidenceFunction | Signal:
     """Return how a column of confidences is read.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from scoring.choosing import UnitComparison, judge_units
 from scoring.conclusions import Alternatives, Conclusion, conclude
 from scoring.confidence import SAME_ORDER
 from scoring.cross_fitting import DEFAULT_SEED
-from scoring.signals import confidence_entry
+from scoring.signals import FITTED_PER_FOLD, confidence_entry, is_fitted_anew
 
 QUESTIONS = 3
 """Function, map and unit: the questions of a report that name something best share its error rate of 5 %."""
@@ -29,14 +29,16 @@ def conclude_functions(
 ) -> Conclusion:
     """Return the confidence functions that cannot be told apart from the best one in AUROC.
 
+    Those that are fitted per fold are left out: ranking over pooled folds says nothing about them.
+
     Args:
         columns: units of one granularity with these functions.
         functions: their names.
         draws: resamples.
         step: called before each piece of work of some tenths of a second; stops it by raising.
     """
-    return conclude(
-        list(_functions(columns, functions)),
+    found = conclude(
+        list(_functions(columns, _on_one_scale(functions))),
         FUNCTION_METRIC,
         _generator(columns.kind, "function"),
         questions=QUESTIONS,
@@ -44,6 +46,8 @@ def conclude_functions(
         same=SAME_ORDER,
         step=step,
     )
+    per_fold = {name: FITTED_PER_FOLD for name in functions if is_fitted_anew(name)}
+    return replace(found, left_out={**found.left_out, **per_fold}) if per_fold else found
 
 
 def conclude_maps(
@@ -75,14 +79,20 @@ def conclude_maps(
 def judge_kinds(columns: Mapping[str, UnitColumns]) -> UnitComparison:
     """Return how well kinds of units are ranked, each by the function of its columns that is best on other answers.
 
+    Functions that are fitted per fold are not chosen.
+
     Args:
         columns: by kind.
     """
     kinds = {
-        kind: [_with_answer_numbers(found, entry) for entry in _functions(found, tuple(found.confidences))]
+        kind: [_with_answer_numbers(found, entry) for entry in _functions(found, _on_one_scale(found.confidences))]
         for kind, found in columns.items()
     }
     return judge_units(kinds, generator_of(f"{DEFAULT_SEED} {' '.join(kinds)}"), questions=QUESTIONS)
+
+
+def _on_one_scale(functions: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in functions if not is_fitted_anew(name))
 
 
 def _with_answer_numbers(columns: UnitColumns, entry: Alternatives) -> Alternatives:

@@ -31,7 +31,7 @@ from scoring.policy import (
 )
 from scoring.saved_maps import SavedMapError, finite_number, map_from_record, map_record
 from scoring.scored_units import IntArray
-from scoring.signals import FITTED_ANEW
+from scoring.signals import is_fitted_anew
 
 FORMAT = 1
 KIND = "salt-tui policy"
@@ -93,11 +93,6 @@ def units_for_policy(columns: UnitColumns, named: Collection[str] = ()) -> Polic
         },
         lower_is_confident=columns.lower_is_confident,
     )
-
-
-def is_fitted_anew(function: str) -> bool:
-    """Say whether a function or signal, as ``name`` or ``name@RUN.K``, is fitted on the run that it is about."""
-    return function.partition("@")[0] in FITTED_ANEW
 
 
 def find_policy(units: PolicyUnits, wanted: Sequence[Promise] | Rewards, maps: Sequence[str] | None = None) -> Found:

@@ -138,7 +138,9 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison, int], Iterable[str]]] = {
 
 _LEGEND = (
     "B − A: of the problems that both answered; [ ] 95 % interval over problems; p: by swapping the runs of problems;"
-    " needed: problems a task that would show the difference seen in four of five comparisons, if it is the true one."
+    " needed: problems a task that would show the difference seen in four of five comparisons, if it is the true one;"
+    " clear: yes, by more than chance, corrected for the number of tasks, maybe, only by itself; small: too small to"
+    " matter."
 )
 
 
@@ -195,7 +197,7 @@ def _metric_table(metric: PairedMetric) -> TextTable:
     entry = METRICS.get(metric.name)
     arrow = "↑" if metric.name == "auroc" else "↓"
     title = _TITLES.get(metric.name) or f"{entry.title if entry else metric.name} {arrow}"
-    heads = ("task", "problems", "A", "B", f"{'B − A':<19}", "p", "detectable", "needed")
+    heads = ("task", "problems", "A", "B", f"{'B − A':<19}", "clear", "p", "detectable", "needed")
     relative = metric.relative_change.value
     notes = [
         "" if relative is None else f"relative change of the mean {signed(relative)}, positive where B is better",
@@ -210,7 +212,19 @@ def _row(label: str, found: PairedDifference, p: str) -> tuple[str, ...]:
     change = f"{signed(found.difference.value)} {interval_text(found.interval):<13}"
     detectable = number(found.detectable.value)
     shown = "" if needed is None else f"{needed:,.0f}"
-    return (label, str(found.problems), value_text(found.first), value_text(found.second), change, p, detectable, shown)
+    values = (value_text(found.first), value_text(found.second), change)
+    return (label, str(found.problems), *values, _clear(found), p, detectable, shown)
+
+
+def _clear(found: PairedDifference) -> str:
+    if found.difference.value is None:
+        return ""
+    if found.too_small:
+        return "small"
+    low, high = found.interval.low, found.interval.high
+    if found.clear or low is None or high is None:
+        return "yes" if found.clear else ""
+    return "maybe" if low > 0.0 or high < 0.0 else "no"
 
 
 def _changed_table(pair: ComparedRuns) -> TextTable:

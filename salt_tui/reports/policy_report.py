@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from salt_tui.measure.policies import CHECK, TRUST, WITHHOLD, Found, SavedPolicy, is_fitted_anew
+from salt_tui.measure.policies import CHECK, TRUST, WITHHOLD, Found, SavedPolicy
 from salt_tui.number_text import confidence_text, number, percent
 from salt_tui.visible_text import visible
 from scoring.policy import RAW, Band, NoPolicy, Policy, RewardPolicy
+from scoring.signals import is_fitted_anew
 
 _KINDS = {"atom": "atoms", "line": "lines", "generation": "answers"}
 
@@ -24,6 +25,11 @@ def policy_lines(found: Found, kind: str) -> Iterator[str]:
     if isinstance(found, NoPolicy):
         yield f"No policy: {found.reason}."
         return
+    if isinstance(found, RewardPolicy) and found.trust_none > max(found.mean_reward, found.trust_all):
+        yield (
+            f"Trust nothing: with these rewards that earns {number(found.trust_none)} a unit, more than this policy"
+            f" ({number(found.mean_reward)}) and than trusting all ({number(found.trust_all)})."
+        )
     yield f"A unit is read by {_scale(found)}; {_reading(found)} chose that."
     if is_fitted_anew(found.scale.function):
         yield "It is fitted anew in each run: this policy is for units of this run, and not for those of later ones."

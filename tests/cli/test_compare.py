@@ -90,6 +90,11 @@ def test_every_format_says_the_same(database: Path, capsys: pytest.CaptureFixtur
     texts = {form: output(capsys, 1, 2, "--db", database, "--format", form) for form in FORMATS}
     assert [form for form, text in texts.items() if mean not in text] == []
     assert max(map(len, texts["table"].splitlines())) <= 80
+    for task in data["tasks"]:
+        # The first table is that of precision.
+        verdict = re.search(rf"^ *{task}.*\] +(yes|maybe|no|small)\b", texts["table"], re.MULTILINE)
+        assert verdict is not None
+        assert (verdict[1] == "yes") is data["tasks"][task]["precision"]["clear"]
     rows = list(csv.DictReader(io.StringIO(texts["csv"])))
     assert len(rows) == 5 * 3
     assert texts["html"].startswith("<!doctype html>")

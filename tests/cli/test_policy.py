@@ -151,6 +151,20 @@ def test_sentences_name_the_promise_and_what_it_rests_on(database: Path, capsys:
     assert "Nothing is promised of single tasks" in text
 
 
+def test_that_trusting_nothing_earns_more_is_said_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=EIGHT_TASKS[:2], answers=12, atoms=10, seed=1)
+    said = {}
+    for rewards in ("1,-30,0,0", "1,-.1,0,0"):
+        data = data_of(capsys, database, "--rewards", rewards)
+        earned = max(data["utility"], data["utility_trust_all"])
+        assert run_command_line(["policy", "1", "--db", str(database), "--rewards", rewards]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        said[rewards] = text.startswith("Trust nothing: with these rewards that earns .000 a unit")
+        assert said[rewards] is (earned < data["utility_trust_none"])
+    assert said == {"1,-30,0,0": True, "1,-.1,0,0": False}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,8 +11,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from salt_tui.cli import run_command_line
+from salt_tui.figures.comparison_figure import draw_compare
 from salt_tui.figures.errors import FigureError
 from salt_tui.figures.measured import FigureOptions, Measured
 from salt_tui.figures.registry import FIGURES, save_figure
@@ -92,6 +94,11 @@ def test_two_runs_beside_each_other(database: Path, tmp_path: Path) -> None:
             if found.difference.value is not None:
                 assert f"{signed(found.difference.value)} {interval_text(found.interval)}".strip() in shown
     assert "36 problems answered by both" in shown
+    figure = Figure()
+    draw_compare(Measured(database, ("1", "2"), FEW)).fill(figure)
+    bottom, top = figure.axes[0].get_ylim()
+    assert top < -0.5, "the first row's marker is cut"
+    assert bottom > len(pair.tasks) + 0.5, "the axis strikes through the words of the last row"
     with pytest.raises(FigureError, match="compare is of two runs, such as"):
         save_figure("compare", database, "1", tmp_path / "d.svg")
 

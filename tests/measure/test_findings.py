@@ -13,8 +13,12 @@ from salt_tui.cli import run_command_line
 from salt_tui.measure.findings import function_finding
 from salt_tui.reports.cells import interval_notes
 from salt_tui.reports.text_tables import interval_text, number
+from salt_tui.store.queries import open_queries
+from salt_tui.store.records import SignalRecord, Work
+from salt_tui.store.store import open_store
 from scoring.conclusions import Conclusion, Difference
 from scoring.intervals import Interval
+from scoring.signals import FITTED_PER_FOLD
 from scoring.value import Value
 from tests.measure.noise import drawn_run, findings_of
 from tests.stored_runs import EIGHT_TASKS, store_run
@@ -107,6 +111,29 @@ def test_the_sentence_counts_every_function_that_the_table_marks() -> None:
     assert found(2, equal).startswith("perplexity and log_perplexity rank alike and best, AUROC .750 (")
     assert found(2, ()).startswith("perplexity and log_perplexity cannot be told apart, AUROC .750 (")
     assert found(5, equal).startswith("The five functions cannot be told apart: AUROC .500–.750 (")
+
+
+def test_scores_that_are_fitted_per_fold_are_in_the_tables_and_choose_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "x.db"
+    store_run(database, tasks=EIGHT_TASKS[:2], answers=8, atoms=6)
+    before = report(database, capsys)["findings"]
+    with open_queries(database) as queries:
+        atoms = queries.unit_columns(1, "atom")
+    places = zip(atoms.generation.tolist(), atoms.index.tolist(), (atoms.status == 0).tolist(), strict=True)
+    known = [SignalRecord(answer, "atom", index, "combined_forest", float(right)) for answer, index, right in places]
+    with open_store(database) as store:
+        store.claim(Work(1))
+        store.add_signals(Work(1), known)
+        store.release(Work(1), "finished")
+    after = report(database, capsys)
+    assert [found["sentence"] for found in after["findings"]] == [found["sentence"] for found in before]
+    assert said(after, "function")["reasons"]["combined_forest"] == FITTED_PER_FOLD
+    assert run_command_line(["report", "--db", str(database), "--draws", "100"]) == 0
+    table = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"combined_forest – 1(\.000)? ", table)
+    assert "combined_forest: fitted per fold, so never named best here" in table
 
 
 def test_atoms_of_the_same_tasks_have_one_auroc_and_one_interval() -> None:

@@ -34,6 +34,8 @@ _EXPLAINED = (
     "AUROC: of combined scores and of each score alone, over the same units: those that have all scores, in the tasks"
     " that can be compared; pairs count inside folds. Adds: by how much the AUROC of the logistic model falls when a"
     " score is left out; scores that say the same add nothing beside each other."
+    " A report gives another AUROC: over all folds together, where combined scores of two folds are on two scales. It"
+    " never names them best."
 )
 _YARDSTICK = "logprob_sum"
 _BEST_ALONE = ("the best single score", "beats")
