@@ -34,6 +34,7 @@ ALPHA = 0.05
 DELTA = 0.1
 
 TOO_FEW_ANSWERS = "cannot be promised: {held} answers with a trusted unit, and {needed} are needed"
+TOO_FEW_IN_BRIEF = "{held} answers, {needed} needed"
 NO_THRESHOLD = "no threshold passes"
 NO_CANDIDATE = "no function has a value for these units"
 TOO_FEW_PROBLEMS = "fewer than two problems"
@@ -188,9 +189,15 @@ def bands_of(scale: Scale, thresholds: Sequence[float], column: FloatArray) -> I
 
 @dataclass(frozen=True, slots=True)
 class NoPolicy:
-    """Why nothing can be promised."""
+    """Why nothing can be promised.
+
+    Attributes:
+        reason: as a part of a sentence.
+        brief: the same for a place with little room; empty where the reason is short itself.
+    """
 
     reason: str
+    brief: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +265,8 @@ def promise_policy(
         needed = fewest_answers(promise.alpha, promise.delta)
         held = second.counts(-np.inf).answers
         if held < needed:
-            return NoPolicy(TOO_FEW_ANSWERS.format(held=held, needed=needed))
+            counts = {"held": held, "needed": needed}
+            return NoPolicy(TOO_FEW_ANSWERS.format(**counts), TOO_FEW_IN_BRIEF.format(**counts))
         band = _tested(first, second, promise)
         if band is None and not bands:
             return NoPolicy(NO_THRESHOLD)

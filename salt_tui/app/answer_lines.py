@@ -29,14 +29,24 @@ def title_line(document: AnswerDocument, answers: int, width: int) -> str:
     right = sum(atom.status == "correct" for atom in document.atoms)
     asked = sum(atom.status != "redundant" for atom in document.atoms)
     of = f" of {answers}" if answers else ""
-    name = f" {visible(document.problem.task, 24)} · answer {document.problem.position + 1}{of}"
+    name = f" {visible(document.problem.task, 24)} · answer {document.problem.position + 1}"
+    branch = source = ""
     if document.branch is not None:
-        source = visible(document.branch.parent_name or "the answer")
-        name += f" · {visible(document.branch.name)}, edited from {source}"
-    status = (document.status or "open").replace("_", " ")
+        branch = f" · {visible(document.branch.name)}"
+        source = f", edited from {visible(document.branch.parent_name or 'the answer')}"
+    status = f" · {(document.status or 'open').replace('_', ' ')}"
     first = first_error(document)
     where = "" if first is None else f" · first error {first + 1}"
-    return fit(f"{name}{where} · right {right}/{said} · asked {right}/{asked} · {status}", width)
+    scores = f" · right {right}/{said} · asked {right}/{asked}"
+    # What the parts below say too goes first; the two scores stay longest.
+    forms = (
+        f"{name}{of}{branch}{source}{where}{scores}{status}",
+        f"{name}{branch}{source}{where}{scores}{status}",
+        f"{name}{branch}{source}{scores}{status}",
+        f"{name}{branch}{source}{scores}",
+        f"{name}{branch}{scores}",
+    )
+    return next((form for form in forms if cell_len(form) <= width), fit(forms[-1], width))
 
 
 def first_error(document: AnswerDocument) -> int | None:
@@ -86,13 +96,13 @@ def _quoted(text: str) -> str:
 
 
 def atom_line(document: AnswerDocument, number: int, width: int) -> str:
-    """Say what the atom of a token is, how near the model came to the right one, and what the two are."""
+    """Say what the atom of a token is, what it and the right one are, and how near the model came to that."""
     atom = document.atom_of(number) if document.tokens else None
     right = document.right_token(number) if document.tokens else None
     if atom is None:
         return fit("between atoms", width)
     unit = document.atoms[atom]
-    parts = [f"atom {atom + 1} {'right' if unit.status == 'correct' else unit.status}"]
+    parts = [f"atom {atom + 1} {'right' if unit.status == 'correct' else unit.status}", _said_and_right(unit)]
     if right is not None:
         if right.rank is None:
             parts += [f"the right token is not among the {right.listed} stored"] if right.listed else []
@@ -100,7 +110,7 @@ def atom_line(document: AnswerDocument, number: int, width: int) -> str:
             parts.append(_still_right(document, unit, number))
         else:
             parts.append(f"the right token had {confidence_text(right.probability or 0.0)}, rank {right.rank}")
-    return fit("; ".join((*parts, _said_and_right(unit))), width)
+    return fit("; ".join(parts), width)
 
 
 def _still_right(document: AnswerDocument, unit: UnitRecord, number: int) -> str:

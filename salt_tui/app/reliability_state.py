@@ -177,7 +177,7 @@ class ReliabilityState:
 def policy_words(found: Found | None, waiting: str) -> str:
     """Say in a sentence what can be promised about all tasks of the run."""
     if isinstance(found, NoPolicy):
-        return f"Not that at most 5 % are wrong (90 % sure): {found.reason}."
+        return f"At most 5 % wrong cannot be promised: {found.brief or found.reason}."
     if not isinstance(found, Policy):
         return waiting
     band, scale = found.bands[0], found.scale

@@ -73,7 +73,8 @@ class ReplayBody(FramedScreen):
         )
 
     def _edited_text(self, state: ReplayState) -> Text:
-        text = Text(f"{state.base_name()}, edits in brackets\n")
+        waiting = "" if state.replayed else ", not replayed yet"
+        text = Text(f"{state.base_name()}, edits in brackets{waiting}\n")
         for unit in state.atoms:
             edit = state.edits.get(unit.index)
             if edit is None:
@@ -98,7 +99,8 @@ class ReplayBody(FramedScreen):
         edits = shown.edits
         before = {unit.index: unit.text for unit in state.atoms_of(shown.stored.parent)}
         source = visible(shown.stored.parent_name or "the answer")
-        text = Text(f"{visible(shown.name)}, edited from {source}; what differs is underlined\n")
+        waiting = "" if state.replayed else ", without the edits that are not replayed yet"
+        text = Text(f"{visible(shown.name)}, edited from {source}{waiting}; what differs is underlined\n")
         for unit in shown.atoms:
             atom = self._atom(unit, edited=unit.index in edits, cursor=False)
             if before.get(unit.index) != unit.text:

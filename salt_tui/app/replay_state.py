@@ -12,9 +12,10 @@ from salt_tui.measure.interventions import caveat_of, measure_interventions
 from salt_tui.number_text import confidence_text
 from salt_tui.reports.intervention_tables import interventions_lines
 from salt_tui.runner.studies.manual import MANUAL
+from salt_tui.runner.studies.preparation import read_study_plan
 from salt_tui.store.queries import Queries, open_queries
 from salt_tui.store.records import ProblemRecord, UnitRecord, Work
-from salt_tui.store.results import EditedBranch
+from salt_tui.store.results import EditedBranch, StudyListing
 from salt_tui.store.store import open_store
 from salt_tui.visible_text import visible
 from tasks.answer import why_not_an_atom
@@ -256,6 +257,14 @@ class ReplayState:
         drawn = Problem(problem.task, problem.text, problem.reference, problem.difficulty, problem.seed)
         return get_task(problem.task).wrong_atom(random, drawn, index)
 
+    @property
+    def replayed(self) -> bool:
+        """Whether a branch holds what the edits make of the text; true also without edits."""
+        texts = {None, self.generation} if self.base is None else {self.base}
+        return not self.edits or any(
+            branch.stored.parent in texts and branch.edits == self.edits for branch in self.branches
+        )
+
     # --- what is computed ---------------------------------------------------------------------------------------
 
     @property
@@ -350,10 +359,22 @@ def load_experiment(database: Path, run: int, width: int) -> str:
         StoreError: it cannot be read.
     """
     with open_queries(database) as queries, queries.snapshot():
-        studies = [study.work for study in queries.studies(run) if study.kind == "interventions"]
+        studies = [study for study in queries.studies(run) if study.kind == "interventions"]
         if not studies:
             return "No experiment was made on this run: x, then y, makes one."
-        return "\n".join(interventions_lines(measure_interventions(queries, studies[-1:]), max(width, 40)))
+        newest = studies[-1]
+        lines = list(interventions_lines(measure_interventions(queries, [newest.work]), max(width, 40)))
+        return "\n".join([*_unfinished(queries, database, newest), *lines])
+
+
+def _unfinished(queries: Queries, database: Path, study: StudyListing) -> list[str]:
+    """Say of a study that has not come to its end how far it is; nothing of a finished one."""
+    if study.state == "finished":
+        return []
+    jobs = read_study_plan(database, queries.study_record(study.work)).jobs
+    done = sum(generation.stop_reason is not None for generation in queries.generations(study.work))
+    state = "being computed" if study.state == "running" else study.state
+    return [f"{state}, {done:,} of {jobs:,} replays: what follows is of these", ""]
 
 
 def _atoms(queries: Queries, generation: int) -> tuple[UnitRecord, ...]:

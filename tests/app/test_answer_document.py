@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from salt_tui.app.answer_document import AnswerDocument, AtomSignal, raw_text
-from salt_tui.app.answer_lines import atom_line, confidence_lines, first_error, flow
+from salt_tui.app.answer_lines import atom_line, confidence_lines, first_error, flow, title_line
 from salt_tui.app.problem_picture import picture
 from salt_tui.app.right_tokens import RightToken, where_it_parts
 from salt_tui.app.token_player import SPEEDS, TokenPlayer
@@ -82,6 +82,9 @@ def test_behind_a_wrong_beginning_nothing_is_right_any_more() -> None:
     assert found.right_token(0) == RightToken(None, None, 1)
     assert found.right_token(1) is None
     assert "not among the 1 stored" in atom_line(found, 0, 200)
+    assert atom_line(found, 0, 60).startswith("atom 1 wrong; said “TAC”, right is “GAC”; the right"), "not cut"
+    assert "right 0/1 · asked 0/1" in title_line(found, 25, 60), "the scores are not cut"
+    assert " of 25 · first error 1 " in title_line(found, 25, 120)
     assert found.prompt_text() == "not known"
 
 

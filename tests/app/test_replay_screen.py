@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -15,7 +17,7 @@ from salt_tui.app.dialogs import Question, TextToRead
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.messages import OpenRun
 from salt_tui.app.replay_screen import ReplayScreen
-from salt_tui.app.replay_state import load_replay
+from salt_tui.app.replay_state import load_experiment, load_replay
 from salt_tui.cli import run_command_line
 from salt_tui.runner.request import RunRequest
 from salt_tui.store.queries import open_queries
@@ -107,6 +109,8 @@ def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model:
         assert state.cursor == 2
         await press(pilot, "replay.corrupt")
         assert len(state.edits) == 1
+        await pilot.pause()
+        assert "edits in brackets, not replayed yet" in screen_text(app)
         assert screen.check_action("undo", ()) is True
         await press(pilot, "replay.undo")
         assert state.edits == {}
@@ -128,6 +132,12 @@ def test_keys_edit_an_answer_and_show_what_the_model_writes_then(scripted_model:
         await pilot.pause(0.2)
         assert branch.name in screen_text(app)
         assert "target atom 4   P(right) " in screen_text(app)
+        assert "not replayed yet" not in screen_text(app)
+        await press(pilot, "replay.next_atom")
+        await press(pilot, "replay.corrupt")
+        await pilot.pause()
+        assert "without the edits that are not replayed yet" in " ".join(screen_text(app).split())
+        await press(pilot, "replay.undo")
         await branches(app, pilot, screen)
         state.cursor = 9
         before = dict(state.edits)
@@ -206,6 +216,16 @@ def test_the_planned_experiment_runs_from_the_screen_and_shows_what_it_found(
             await until(pilot, lambda: app.screen is screen)
 
     drive(scenario, database)
+    assert "what follows is of these" not in load_experiment(database, 1, 72)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(
+            "UPDATE study SET state = 'interrupted', finished_at = NULL, plan = json_set(plan, '$.jobs', 1632)"
+        )
+        connection.commit()
+    with open_queries(database) as queries:
+        done = len(queries.generations(queries.studies(1)[0].work))
+    first = load_experiment(database, 1, 72).splitlines()[0]
+    assert first == f"interrupted, {done} of 1,632 replays: what follows is of these"
 
 
 def test_a_replay_waits_for_a_run_that_computes_or_stops_it(scripted_model: ScriptedModel, tmp_path: Path) -> None:

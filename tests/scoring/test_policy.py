@@ -104,6 +104,7 @@ def test_what_cannot_be_promised_says_why() -> None:
     assert isinstance(found, NoPolicy)
     assert found.reason.startswith("cannot be promised: ")
     assert found.reason.endswith("and 45 are needed")
+    assert found.brief.endswith(" answers, 45 needed")
     hopeless, _ = run_of(200, np.random.default_rng(7), level=-9.0)
     assert promise_policy(hopeless, [Promise()], np.random.default_rng(8)) == NoPolicy(NO_THRESHOLD)
     one, _ = run_of(1, np.random.default_rng(9))
