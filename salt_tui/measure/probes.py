@@ -16,7 +16,7 @@ from salt_tui.store.records import UnitKind, Work
 from salt_tui.store.stored_values import Place
 from salt_tui.usage_error import UsageError
 from scoring.calibrators import CALIBRATORS
-from scoring.conclusions import Alternatives, Conclusion, conclude
+from scoring.conclusions import Alternatives, Conclusion, conclude, why_not
 from scoring.probe_estimators import SEARCH, ForestSettings
 from scoring.probe_features import IntrinsicDimension, intrinsic_dimensions
 from scoring.probes import (
@@ -217,7 +217,7 @@ def report_probes(
         progress: told what is computed next.
 
     Raises:
-        UsageError: too few answers, or units of one kind only.
+        UsageError: too few answers, or too few right or wrong units.
     """
     units = subject.units
     if subject.answers < FEWEST_ANSWERS:
@@ -225,6 +225,14 @@ def report_probes(
     if units.correct.all() or not units.correct.any():
         which = "right" if units.correct.all() else "wrong"
         raise UsageError(f"all {units.correct.size} units are {which}; a probe needs right and wrong ones")
+    left_out = [why_not(task, CONCLUDED) for task in _alternatives(subject, {})]
+    if all(left_out):
+        right = int(units.correct.sum())
+        plural = {"atom": "atoms", "line": "lines", "generation": "answers"}[subject.kind]
+        raise UsageError(
+            f"{right} of {units.correct.size} {plural} {'is' if right == 1 else 'are'} right, and no task has two"
+            " answers with a right and two with a wrong one; a probe needs one that has"
+        )
     progress("estimators of the probability alone")
     try:
         plain = baseline_estimates(units, generator_of("probe"))

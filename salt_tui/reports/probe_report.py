@@ -53,7 +53,8 @@ def sentences(report: ProbeReport) -> Iterator[str]:
     )
     yield from subject.notes
     if found.reason is not None:
-        yield f"Which estimator is best cannot be said: {found.reason}."
+        reasons = "; ".join(dict.fromkeys(found.tasks_left_out.values())) or found.reason
+        yield f"Which estimator is best cannot be said: {reasons}."
     else:
         scope = f"by Brier score, over {found.answers:,} answers of {len(found.tasks)} tasks"
         if found.winner:

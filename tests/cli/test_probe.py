@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import pickle
+import sqlite3
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -242,3 +243,16 @@ def test_a_problem_is_known_by_its_content_in_every_run(database: Path) -> None:
 def test_runs_without_activations_or_enough_answers(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "study activations 3" in refused(capsys, 3, "--db", database)
     assert "--unit line" in refused(capsys, 1, "--unit", "line", "--db", database)
+
+
+def test_too_few_right_answers_are_refused_before_anything_is_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.db"
+    run = store_run(path, tasks=EIGHT_TASKS[:2], answers=6, atoms=3, statuses=["wrong"] * 3)
+    add_activations(path, run, 1)
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE unit SET status = 'correct' WHERE kind = 'generation' AND generation = 1")
+    said = refused(capsys, 1, "--unit", "generation", "--db", path)
+    assert "1 of 12 answers is right, and no task has two answers with a right and two with a wrong one" in said
+    assert "estimators" not in said

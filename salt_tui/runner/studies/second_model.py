@@ -277,9 +277,12 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
         notes.append(f"None of {sum(map(len, parted.values()))} answers parts anywhere.")
     else:
         notes += [f"{task}: {sum(some)} of {len(some)} answers part somewhere." for task, some in parted.items()]
+    same = study.model.identity == queries.run_record(run).model.identity
+    if same:
+        notes.append("The second model is the one that wrote the answers: the same model adds nothing.")
     for kind, plural in UNITS.items():
         names = tuple(f"{name}@{work}" for name, signal in given.items() if kind in signal.kinds)
-        if names:
+        if names and not same:
             conclusion = compare_with_tokens(queries, run, kind, names)
             notes.append(verdict(conclusion, names, "the second model", plural))
     columns = ("task", "answer", "tokens", "first_apart", "said", "second_says", "mean_kl")

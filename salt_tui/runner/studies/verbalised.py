@@ -151,11 +151,24 @@ def _result(queries: Queries, study: StoredStudy, plan: StudyPlan) -> StudyResul
         if not names:
             continue
         conclusion = compare_with_tokens(queries, run, kind, names)
+        doubted: dict[str, str] = {}
         for name in names:
             records = queries.signals(run, name, kind)
+            counts, shown = _counts(records), name.partition("@")[0]
             mean = conclusion.means.get(name)
-            rows.append((name.partition("@")[0], kind, *_counts(records), None if mean is None else mean.value))
-        notes.append(verdict(conclusion, names, "asking", UNITS[kind]))
+            rows.append((shown, kind, *counts, None if mean is None else mean.value))
+            if counts[2] and counts[2] > HALF * (counts[0] - counts[1]):
+                doubted[name] = f"{counts[2]:,} of {counts[0]:,} values of {shown}"
+        believed = tuple(name for name in names if name not in doubted)
+        if doubted:
+            notes.append(
+                f"{UNITS[kind].capitalize()}: doubtful are {', '.join(doubted.values())}; nothing is concluded from"
+                " these functions."
+            )
+        if believed:
+            if doubted:
+                conclusion = compare_with_tokens(queries, run, kind, believed)
+            notes.append(verdict(conclusion, believed, "asking", UNITS[kind]))
     columns = ("function", "unit", "asked", "no_number", "doubtful", "mean_label_mass", "auroc")
     return StudyResult(columns, tuple(rows), tuple(notes))
 

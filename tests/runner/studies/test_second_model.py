@@ -150,6 +150,19 @@ def test_another_vocabulary_and_no_model_are_refused(model: Path, tmp_path: Path
     assert rows(database, "SELECT count(*) FROM study") == [(0,)]
 
 
+def test_the_same_model_is_said_to_add_nothing(model: Path, other: Path, tmp_path: Path) -> None:
+    said = {}
+    for name, second in (("same", model), ("other", other)):
+        database = tmp_path / f"{name}.db"
+        make_run(model, database)
+        look(database, second)
+        said[name] = " ".join(found(database).notes)
+    assert "The second model is the one that wrote the answers: the same model adds nothing." in said["same"]
+    assert "Atoms: " not in said["same"], "nothing is compared with itself"
+    assert "adds nothing" not in said["other"]
+    assert "Atoms: " in said["other"]
+
+
 @pytest.mark.model
 def test_the_same_file_says_the_same_to_the_last_bit_and_a_quantisation_does_not(tmp_path: Path) -> None:
     database, smaller = tmp_path / "x.db", tmp_path / "q4.gguf"

@@ -174,6 +174,11 @@ def test_every_unit_is_asked_and_the_whole_answer_is_said_of_each(model: Path, t
     assert any("tokens" in note or "cannot be said" in note for note in result.notes)
     without = [note for note in result.notes if "verbalised has a value for 0 of" in note]
     assert without, "a score that could not be compared is named"
+    doubted = next(note for note in result.notes if note.startswith("Atoms: doubtful are "))
+    assert f"{table['p_true', 'atom']['asked']} of {table['p_true', 'atom']['asked']} values of p_true" in doubted
+    assert doubted.endswith("nothing is concluded from these functions.")
+    compared = [note for note in result.notes if note.startswith("Atoms: ") and note != doubted]
+    assert all("p_true" not in note for note in compared)
     assert b"****" in turn  # the question's prompt holds the answer
 
 
