@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from salt_tui.measure.confidence_view import UNITS
 from salt_tui.measure.draws import generator_of
 from salt_tui.measure.task_scores import task_units
 from salt_tui.store.queries import Queries
@@ -228,10 +229,9 @@ def report_probes(
     left_out = [why_not(task, CONCLUDED) for task in _alternatives(subject, {})]
     if all(left_out):
         right = int(units.correct.sum())
-        plural = {"atom": "atoms", "line": "lines", "generation": "answers"}[subject.kind]
         raise UsageError(
-            f"{right} of {units.correct.size} {plural} {'is' if right == 1 else 'are'} right, and no task has two"
-            " answers with a right and two with a wrong one; a probe needs one that has"
+            f"{right} of {units.correct.size} {UNITS[subject.kind]} {'is' if right == 1 else 'are'} right, and no task"
+            " has two answers with a right and two with a wrong one; a probe needs one that has"
         )
     progress("estimators of the probability alone")
     try:

@@ -11,6 +11,7 @@ from salt_tui.reports.text_tables import PARTIAL, value_text, with_interval
 from scoring.correctness import TaskMean
 from scoring.intervals import Interval
 from scoring.metrics import Metric
+from scoring.signals import is_fitted_anew
 
 BAR = 20
 """Cells of a bar from 0 to 1."""
@@ -95,6 +96,17 @@ def left_out_text(rows: Sequence[ReportRow]) -> str:
         for reason, found in counts.items()
     ]
     return f"left out of n: {', '.join(parts)}" if parts else ""
+
+
+def fitted_per_fold_note(rows: Sequence[ReportRow]) -> str:
+    """Say why combined scores are never named best by a report, and why their AUROC is not that of their study."""
+    names = dict.fromkeys(row.function for row in rows if row.calibrator == RAW and is_fitted_anew(row.function))
+    if not names:
+        return ""
+    return (
+        f"{' and '.join(names)}: fitted per fold, so never named best here; AUROC is over all folds together and not"
+        " comparable, `study combine` compares over pairs inside folds"
+    )
 
 
 def inside_answers_note(row: ReportRow) -> list[str]:

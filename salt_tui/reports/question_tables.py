@@ -9,6 +9,7 @@ from salt_tui.measure.run_report import FullReport
 from salt_tui.measure.task_scores import RAW
 from salt_tui.reports.cells import (
     bar,
+    fitted_per_fold_note,
     inside_answers_note,
     interval_notes,
     map_name,
@@ -21,7 +22,6 @@ from salt_tui.reports.text_tables import BEST, PARTIAL, TextTable, interval_text
 from scoring.analyses_position import Curve, TaskCurve
 from scoring.conclusions import Conclusion
 from scoring.confidence import HEADLINE_FUNCTION
-from scoring.signals import is_fitted_anew
 
 MEAN = "mean of tasks"
 
@@ -169,7 +169,7 @@ def which_function(report: FullReport) -> TextTable:
     notes = [
         f"n {raw[0].n if raw else 0} atoms, means over tasks; ′ after {USUAL_MAP}, fitted on other answers",
         _compared_note(found, "AUROC"),
-        _fitted_per_fold_note(raw),
+        fitted_per_fold_note(raw),
         undefined_note(raw, (*_FUNCTION_RAW, "ece")),
         *interval_notes(row.intervals.get("auroc") for row in raw),
     ]
@@ -218,17 +218,6 @@ def _compared_note(found: Conclusion | None, title: str) -> str:
     left_out = f"; left out: {reasons}" if reasons else ""
     marked = f"; {len(found.best)} of {len(found.means)} marked"
     return f"compared: {title} over {len(found.tasks)} of {tasks} tasks{left_out}{marked}{_alike(found)}"
-
-
-def _fitted_per_fold_note(raw: Sequence[ReportRow]) -> str:
-    """Say why combined scores are not compared here, and why their AUROC is not that of their study."""
-    names = " and ".join(row.function for row in raw if is_fitted_anew(row.function))
-    if not names:
-        return ""
-    return (
-        f"{names}: fitted per fold, so never named best here; AUROC is over all folds together and not comparable,"
-        " `study combine` compares over pairs inside folds"
-    )
 
 
 def _alike(found: Conclusion) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from salt_tui.measure.rows import ReportRow
 from salt_tui.reports.cells import (
     direction,
+    fitted_per_fold_note,
     inside_answers_note,
     interval_notes,
     left_out_text,
@@ -69,6 +70,7 @@ def _table(title: str, rows: Sequence[ReportRow], head: str, label: Callable[[Re
     notes = [
         undefined_note(rows, ("accuracy", *_HEADS)),
         left_out_text(rows),
+        fitted_per_fold_note(rows),
         *interval_notes(row.intervals.get(name) for row in rows for name in _WITH_INTERVAL),
     ]
     return TextTable(
@@ -94,7 +96,13 @@ def single_row_table(row: ReportRow) -> TextTable:
         for name, mean in row.values.items()
     )
     title = f"{row.granularity}s · {row.function} · {map_name(row)} · n {row.n} in {row.answers} answers"
-    notes = [left_out_text([row]), *inside_answers_note(row), *interval_notes(row.intervals.values()), *row.notes]
+    notes = [
+        left_out_text([row]),
+        fitted_per_fold_note([row]),
+        *inside_answers_note(row),
+        *interval_notes(row.intervals.values()),
+        *row.notes,
+    ]
     return TextTable(
         title,
         ("metric", "value", "95 %", "", "range", ""),

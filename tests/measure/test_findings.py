@@ -134,6 +134,10 @@ def test_scores_that_are_fitted_per_fold_are_in_the_tables_and_choose_nothing(
     table = " ".join(capsys.readouterr().out.split())
     assert re.search(r"combined_forest – 1(\.000)? ", table)
     assert "combined_forest: fitted per fold, so never named best here" in table
+    chosen = ["--function", "combined_forest,logprob_sum", "--unit", "atom", "--draws", "0"]
+    assert run_command_line(["report", "--db", str(database), *chosen]) == 0
+    table = " ".join(capsys.readouterr().out.split())
+    assert table.count("combined_forest: fitted per fold") == 1, "once, and not at every map"
 
 
 def test_atoms_of_the_same_tasks_have_one_auroc_and_one_interval() -> None:
