@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,21 @@ def test_every_format_says_the_same(database: Path, capsys: pytest.CaptureFixtur
     assert len(rows) == 5 * 3
     assert texts["html"].startswith("<!doctype html>")
     assert not re.search(r"""(?:href|src)=["']?http""", texts["html"])
+
+
+def test_a_clear_difference_is_named_at_its_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.db"
+    for seed, right in ((1, 9), (2, 4)):
+        statuses = ["correct"] * right + ["wrong"] * (10 - right)
+        store_run(path, tasks=EIGHT_TASKS[:2], answers=8, atoms=10, seed=seed, statuses=statuses)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        # Differences that are the same everywhere have no spread.
+        connection.execute("UPDATE unit SET status = 'wrong' WHERE kind = 'atom' AND \"index\" < generation % 3")
+    data = data_of(capsys, 1, 2, "--db", path)
+    assert [data["tasks"][task]["precision"]["clear"] for task in EIGHT_TASKS[:2]] == [True, True]
+    for form in ("table", "md", "latex"):
+        text = output(capsys, 1, 2, "--db", path, "--format", form)
+        assert re.search(rf"{EIGHT_TASKS[1]}.*\][ |&]+yes\b".replace("_", r"\\?_"), text), form
 
 
 def test_runs_of_two_files_and_several_pairs(
