@@ -38,9 +38,10 @@ def title_line(document: AnswerDocument, answers: int, width: int) -> str:
     first = first_error(document)
     where = "" if first is None else f" · first error {first + 1}"
     scores = f" · right {right}/{said} · asked {right}/{asked}"
-    # What the parts below say too goes first; the two scores stay longest.
+    # What goes without saying, or stands below too, is left out first; the two scores stay longest.
     forms = (
         f"{name}{of}{branch}{source}{where}{scores}{status}",
+        f"{name}{of}{branch}{source}{where}{scores}{'' if document.status == 'complete' else status}",
         f"{name}{branch}{source}{where}{scores}{status}",
         f"{name}{branch}{source}{scores}{status}",
         f"{name}{branch}{source}{scores}",

@@ -344,9 +344,15 @@ class SaltApp(App[int]):
         return isinstance(event, events.Key) and not names.isdisjoint(event.aliases)
 
     def action_show_screen(self, name: str) -> None:
-        """Go to a screen; Live shows the run that computes before a stored one."""
+        """Go to a screen; Live shows the run that computes before a stored one, Reliability one chosen in a list."""
         if isinstance(self.screen, ModalScreen):
             return
+        run = self.screen.run_of_interest if isinstance(self.screen, FramedScreen) else None
+        if name == "reliability" and run is not None:
+            self.desk.load()
+            shown = self.desk.runs.shown
+            if shown is None or shown.foreign or shown.run != run:
+                self.desk.runs.open(run)
         if name == "live" and self.desk.loaded:
             self.desk.runs.show_computed()
         self.switch_mode(name)
@@ -369,12 +375,19 @@ class SaltApp(App[int]):
 
     def key_groups(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """Return keys and what they do, by part: those of this screen first, those of the whole app last."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for binding, _ in bindings_on(self.screen, self):
+        groups: dict[str, dict[tuple[DOMNode, str], Binding]] = {}
+        for binding, owner in bindings_on(self.screen, self):
             part = part_of(binding)
             if part is not None:
-                groups.setdefault(part, []).append((self.shown_keys(binding), words_of(binding)))
-        return list(groups.items())
+                place = owner, self.shown_keys(binding)
+                there = groups.setdefault(part, {}).setdefault(place, binding)
+                # A key that does one thing or another is listed once, with what it does now.
+                if there is not binding and self._check_action_state(binding.action, owner):
+                    groups[part][place] = binding
+        return [
+            (part, [(keys, words_of(binding)) for (_, keys), binding in listed.items()])
+            for part, listed in groups.items()
+        ]
 
     def shown_keys(self, binding: Binding) -> str:
         """Return the keys of a binding as the user set them, readable."""

@@ -70,6 +70,11 @@ class FramedScreen(Screen[None]):
         """Draw with another look; a subclass that draws cells does."""
 
     @property
+    def run_of_interest(self) -> int | None:
+        """Number of the run that another screen would be about; None for the one that Live shows."""
+        return None
+
+    @property
     def text_width(self) -> int:
         """Cells of a line with a blank at either end."""
         return max(1, self.size.width - 2)

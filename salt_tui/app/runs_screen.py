@@ -249,6 +249,11 @@ class RunsScreen(FramedScreen):
         row = self.table.cursor_row
         return self._shown[row] if 0 <= row < len(self._shown) else None
 
+    @property
+    def run_of_interest(self) -> int | None:
+        """The run under the cursor."""
+        return None if self.chosen is None else self.chosen.run
+
     def on_input_changed(self) -> None:
         """Filter while typing."""
         self._fill()

@@ -89,7 +89,11 @@ SCREENS: dict[str, ScreenEntry] = {
         ScreenEntry("studies", "Studies", "", "further work on a run; S in the list of runs opens it", _studies),
         ScreenEntry("runs", "Runs", "3,f4", "the stored runs", _runs),
         ScreenEntry(
-            "reliability", "Reliability", "4,f5", "confidence beside what was right, of the run in Live", _reliability
+            "reliability",
+            "Reliability",
+            "4,f5",
+            "confidence beside what was right, of the run in Live or the one chosen in Runs",
+            _reliability,
         ),
         ScreenEntry("compare", "Compare", "5,f6", "what changed between two runs", _compare),
     )

@@ -72,6 +72,8 @@ class StudiesScreen(FramedScreen):
         desk.load()
         self._studies: RunStudies | None = None
         self._computing: BackgroundRun | None = None
+        self._described: tuple[int, str | None] | None = None
+        self._kind = self._name = ""
         self._announced = ""
         self._words = ""
         self._done = self._total = 0
@@ -95,6 +97,11 @@ class StudiesScreen(FramedScreen):
         if run is not None:
             self.read(run)
 
+    @property
+    def run_of_interest(self) -> int | None:
+        """The run whose studies are listed."""
+        return None if self._studies is None else self._studies.run
+
     @work(thread=True, exclusive=True, group="studies", exit_on_error=False)
     def read(self, run: int) -> None:
         """Read the list beside the screen."""
@@ -111,10 +118,13 @@ class StudiesScreen(FramedScreen):
             Option(Text(studies_state.row_of_kind(kind)), id=kind.name) for kind in studies_state.startable_kinds()
         ]
         listed = self.query_one(StudyList)
-        before = listed.highlighted
+        row = listed.highlighted or 0
+        chosen = listed.get_option_at_index(row).id if row < listed.option_count else None
         listed.clear_options()
         listed.add_options(rows)
-        listed.highlighted = min(before or 0, len(rows) - 1)
+        # The item and not the row: another study may have begun or gone meanwhile.
+        places = {option.id: place for place, option in enumerate(rows)}
+        listed.highlighted = places.get(chosen, min(row, len(rows) - 1))
         self.refresh_bindings()
 
     # --- what is under the cursor -------------------------------------------------------------------------------
@@ -127,9 +137,15 @@ class StudiesScreen(FramedScreen):
         return rows[row] if row < len(rows) else None
 
     def on_option_list_option_highlighted(self) -> None:
-        """Say what the study is, or would be."""
-        chosen = self._chosen()
-        if isinstance(chosen, StudyKind) and self._studies is not None:
+        """Say what the study is, or would be; what is read again stays as it is."""
+        chosen, listed = self._chosen(), self.query_one(StudyList)
+        if self._studies is None or listed.highlighted is None:
+            return
+        item = self._studies.run, listed.get_option_at_index(listed.highlighted).id
+        if item == self._described:
+            return
+        self._described = item
+        if isinstance(chosen, StudyKind):
             self._show(self._studies.consequence(chosen))
         elif isinstance(chosen, StudyListing):
             self._show(f"enter opens what study {chosen.work} found")
@@ -147,7 +163,7 @@ class StudiesScreen(FramedScreen):
         def begin(options: Options) -> None:
             if self._may_begin():
                 request = StudyRequest(kind.name, str(studies.run), options)
-                self._begin(lambda emit: prepare_study(request, self.desk.database, emit))
+                self._begin(kind.name, lambda emit: prepare_study(request, self.desk.database, emit))
 
         def named(model: str | None) -> None:
             if model:
@@ -188,7 +204,8 @@ class StudiesScreen(FramedScreen):
             return True
         return False
 
-    def _begin(self, prepare: Callable[[Emit], ReadyWork]) -> None:
+    def _begin(self, kind: str, prepare: Callable[[Emit], ReadyWork]) -> None:
+        self._name = self._kind = kind
         self._announced, self._words, self._done, self._total = "", "begins", 0, 0
 
         def with_room(emit: Emit) -> ReadyWork:
@@ -210,10 +227,12 @@ class StudiesScreen(FramedScreen):
                     self._words = f"the model loads {fraction:.0%}"
                 case Notice(text=text):
                     self._announced = text
-                case RunStarted(tasks=tasks):
+                case RunStarted(run=run, study=study, tasks=tasks):
+                    self._name = f"{run}.{study} {self._kind}"
                     self._done = sum(task.done for task in tasks)
                     self._total = sum(task.total for task in tasks)
                     self._words = "computes"
+                    self._read_again()
                 case AnswerFinished():
                     self._done += 1
                 case RunEnded(state="failed", message=message):
@@ -224,16 +243,19 @@ class StudiesScreen(FramedScreen):
                     pass
         if not computing.alive and not computing.mailbox:
             self._computing = None
-            if self._studies is not None:
-                self.read(self._studies.run)
+            self._read_again()
         self._draw_progress()
+
+    def _read_again(self) -> None:
+        if self._studies is not None:
+            self.read(self._studies.run)
 
     def _draw_progress(self) -> None:
         words = ""
         if self._computing is not None:
             done = f" {self._done}/{self._total}" if self._total else ""
             told = f" · {self._announced}" if self._announced else ""
-            words = visible(f" {self._words}{done}{told}")
+            words = visible(f" {self._name} {self._words}{done}{told}")
         self.query_one("#studies-progress", Static).update(words)
         self.refresh_bindings()
 
@@ -248,7 +270,7 @@ class StudiesScreen(FramedScreen):
                     study = queries.study_record(queries.find_work(name))
                 return prepare_study_resume(study, database, emit, allow_environment_change=False, threads=None)
 
-            self._begin(prepare)
+            self._begin(chosen.kind, prepare)
 
     def action_stop(self) -> None:
         """Stop the study that computes; it stays resumable."""

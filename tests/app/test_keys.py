@@ -18,6 +18,7 @@ from salt_tui.app.key_lists import all_bindings
 from salt_tui.app.live_screen import LiveScreen
 from salt_tui.app.map_rows import Place
 from salt_tui.app.messages import OpenRun
+from salt_tui.app.reliability_screen import ReliabilityScreen
 from salt_tui.app.runs_screen import RunsScreen
 from salt_tui.app.scrubber import Scrubber
 from salt_tui.app.settings import load_choices
@@ -128,6 +129,8 @@ def test_keys_of_a_stored_run(stored: Path, tmp_path: Path) -> None:
         await press(pilot, "live.slower")
         await press(pilot, "live.faster")
         await until(pilot, lambda: "atoms · 4 a second" in screen_text(app))
+        listed = dict(app.key_groups())["Live"]
+        assert [words for key, words in listed if key == "space"] == ["Let no more atoms arrive"], "what it does now"
         assert footer(app).startswith("space Pause")
         await press(pilot, "live.pause_play")
         await until(pilot, lambda: "space goes on" in screen_text(app))
@@ -380,6 +383,16 @@ def test_keys_for_several_runs(stored: Path) -> None:
         screen = app.screen
         assert isinstance(screen, RunsScreen)
         await until(pilot, lambda: screen.table.row_count == 4)
+        await pilot.press("down")
+        under = screen.chosen
+        await press(pilot, "app.reliability")
+        await until(pilot, lambda: isinstance(app.screen, ReliabilityScreen))
+        assert under is not None
+        assert app.desk.runs.shown is not None
+        assert app.desk.runs.shown.run == under.run == 3, "the run under the cursor"
+        await until(pilot, lambda: "run 3 " in screen_text(app).splitlines()[1])
+        await press(pilot, "app.runs")
+        await pilot.press("up")
         await press(pilot, "runs.mark")
         await press(pilot, "runs.mark")
         await pilot.press("up", "d")

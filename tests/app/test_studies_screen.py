@@ -85,6 +85,11 @@ def test_a_study_is_stopped_and_goes_on(scripted_model: ScriptedModel, tmp_path:
         await press(pilot, "studies.open")  # samples
         await pilot.press("y")
         await until(pilot, lambda: screen._done >= 1)
+        await until(pilot, lambda: "1.1     samples       running" in screen_text(app))
+        assert f" 1.1 samples computes {screen._done}/{screen._total}" in screen_text(app)
+        listed = screen.query_one(StudyList)
+        assert listed.get_option_at_index(listed.highlighted or 0).id == "samples", "the item, not the row"
+        assert "salt-tui study samples 1" in " ".join(screen_text(app).split())
         await press(pilot, "studies.open")
         assert not isinstance(app.screen, Question), "one at a time"
         await press(pilot, "studies.stop")
@@ -137,5 +142,9 @@ def test_another_model_is_asked_for(scripted_model: ScriptedModel, tmp_path: Pat
         await until(pilot, lambda: any("nowhere.gguf" in note.message for note in app._notifications))
         await until(pilot, lambda: screen._computing is None)
         assert studies_of(database) == []
+        assert app.desk.runs.shown is None
+        await press(pilot, "app.reliability")
+        assert app.desk.runs.shown is not None
+        assert app.desk.runs.shown.run == 1, "the run whose studies are listed"
 
     drive(scenario, database)
